@@ -3,39 +3,56 @@
 //! [`super::sample`] is the definition, lane by lane, and the interpreter uses nothing else. This does the same operations in the same
 //! order, so that the bits are the same, for what programs do most: images without layers, whose channels are in
 //! the order RGBA or BGRA, with coordinates that are clamped or have a border. For all else it returns false and does nothing.
+//!
+//! What lies between two loops is written in whole vectors and read the same way: reading a vector of which parts have just been
+//! written waits until these are in the cache. Texels are [`super::fetch`]'s part.
 
-use super::format::{Texel, border, missing};
-use super::sample::View;
-use super::{Addressing, Channel, ImageFormat, Order};
+use super::fetch::{Row, Source, Texels, WIDE};
+use super::sample::{NAN, View};
+use super::{Addressing, Channel, Order};
 use crate::abi::{Image, Sampler};
-use crate::element::load;
-
-/// Components of the texels of a number of lanes.
-type Texels<const N: usize> = [[u32; N]; 4];
 
 /// Neighbours along a coordinate, as [`super::sample`] has them of one lane.
 #[derive(Clone, Copy)]
-struct Steps<const N: usize> {
-    at: [[i32; N]; 2],
-    weight: [f32; N],
+struct Steps {
+    /// Bytes from the first texel along this coordinate to both neighbours.
+    offset: [Row<u64>; 2],
+    /// All bits set where there is no such texel.
+    outside: [Row<u32>; 2],
+    weight: Row<f32>,
 }
 
-impl<const N: usize> Steps<N> {
+impl Steps {
+    const NONE: Steps = Steps {
+        offset: [[0; WIDE]; 2],
+        outside: [[0; WIDE]; 2],
+        weight: [0.0; WIDE],
+    };
+
     /// Whether a second neighbour counts for any lane.
     #[inline(always)]
     fn mixes(&self) -> bool {
-        self.weight.iter().any(|&w| w != 0.0)
+        let any = |any, &weight: &f32| any | (weight != 0.0);
+        self.weight.iter().fold(false, any)
     }
 }
+
+/// All lanes of a row.
+const ALL: u32 = u32::MAX >> (32 - WIDE);
 
 /// An image and how it is sampled.
 struct Sampled<'a> {
     image: &'a Image,
-    format: ImageFormat,
+    source: Source<'a>,
     axes: usize,
     /// Whether coordinates beyond the edges are those at the edges.
     clamped: bool,
-    enabled: u32,
+    /// Whether coordinates run from 0 to 1.
+    normalized: bool,
+    /// Whether neighbours are mixed.
+    mixes: bool,
+    /// True if 32 bits are enough for the offsets of all texels.
+    small: bool,
 }
 
 /// With this many enabled lanes or fewer, it is faster to sample them one by one.
@@ -87,43 +104,36 @@ pub(super) unsafe fn sample_in(
     if !able {
         return false;
     }
+    let source = Source::new(image, format);
     let sampled = Sampled {
         image,
-        format,
         axes: image.axes as usize,
         clamped: sampler.address == Addressing::Edge as u32,
-        enabled,
+        normalized: sampler.normalized != 0,
+        mixes: sampler.linear != 0 && !format.channel().is_integer(),
+        small: is_small(image),
+        source,
     };
-    // SAFETY: as promised.
-    unsafe {
-        match lanes {
-            0..=16 => lanes_in::<16>(vectors, &sampled, sampler, lanes, block),
-            _ => lanes_in::<32>(vectors, &sampled, sampler, lanes, block),
-        }
-    }
-    true
-}
-
-/// [`all_lanes`], compiled for the processor.
-///
-/// # Safety
-/// As [`sample_in`].
-unsafe fn lanes_in<const N: usize>(
-    vectors: bool,
-    sampled: &Sampled<'_>,
-    sampler: Sampler,
-    lanes: usize,
-    block: *mut u32,
-) {
     // SAFETY: as promised.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if vectors {
-            return in_vectors::<N>(sampled, sampler, lanes, block);
+            in_vectors(&sampled, lanes, enabled, block);
+            return true;
         }
         let _ = vectors;
-        all_lanes::<N>(sampled, sampler, lanes, block);
+        all_lanes::<false>(&sampled, lanes, enabled, block);
     }
+    true
+}
+
+/// True if 32 bits are enough for the offsets of all texels.
+fn is_small(image: &Image) -> bool {
+    let last = (0..image.axes as usize).try_fold(0u64, |sum, k| {
+        let span = u64::from(image.extent[k]).checked_mul(image.pitch[k])?;
+        sum.checked_add(span)
+    });
+    last.is_some_and(|last| last <= u64::from(u32::MAX))
 }
 
 /// [`all_lanes`] in wide vectors, and with instructions that round.
@@ -132,84 +142,81 @@ unsafe fn lanes_in<const N: usize>(
 /// As [`sample`]. The processor must have the feature.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn in_vectors<const N: usize>(
-    sampled: &Sampled<'_>,
-    sampler: Sampler,
-    lanes: usize,
-    block: *mut u32,
-) {
+unsafe fn in_vectors(sampled: &Sampled<'_>, lanes: usize, enabled: u32, block: *mut u32) {
     // SAFETY: as promised.
-    unsafe { all_lanes::<N>(sampled, sampler, lanes, block) }
+    unsafe { all_lanes::<true>(sampled, lanes, enabled, block) }
 }
 
 /// # Safety
-/// As [`sample`].
+/// As [`sample`]. With `AVX2`, the processor must have it.
 #[inline(always)]
-unsafe fn all_lanes<const N: usize>(
+unsafe fn all_lanes<const AVX2: bool>(
     sampled: &Sampled<'_>,
-    sampler: Sampler,
     lanes: usize,
+    enabled: u32,
     block: *mut u32,
 ) {
     let row = lanes.next_multiple_of(4);
-    let mixes = sampler.linear != 0 && !sampled.format.channel().is_integer();
-    let mut steps = [Steps {
-        at: [[0; N]; 2],
-        weight: [0.0; N],
-    }; 3];
-    for (k, steps) in steps.iter_mut().enumerate().take(sampled.axes) {
-        let mut x = [0; N];
-        // SAFETY: a row of the block, and N is not less.
-        unsafe { std::ptr::copy_nonoverlapping(block.add(k * row), x.as_mut_ptr(), lanes) };
-        let x = x.map(f32::from_bits);
-        let size = sampled.image.extent[k] as f32;
-        *steps = along(&x, (sampler.normalized != 0).then_some(size), mixes);
-    }
-    // SAFETY: as promised.
-    let texels = unsafe {
-        if mixes {
-            sampled.mixed(&steps)
-        } else {
-            sampled.texels(&steps, 0)
+    let mut steps = [Steps::NONE; 3];
+    for first in (0..lanes).step_by(WIDE) {
+        let count = (lanes - first).min(WIDE);
+        let enabled = enabled >> first & ALL;
+        let mut texels = [[0; WIDE]; 4];
+        if enabled != 0 {
+            for (k, steps) in steps.iter_mut().enumerate().take(sampled.axes) {
+                let mut x = [0; WIDE];
+                // SAFETY: a row of the block has as many lanes.
+                unsafe { copy(block.add(k * row + first), x.as_mut_ptr(), count) };
+                sampled.along(k, &x, steps);
+            }
+            // SAFETY: as promised; these are neighbours in the image.
+            unsafe { sampled.mixed::<AVX2>(count.div_ceil(8), &steps, &mut texels) };
         }
-    };
-    for (c, component) in texels.iter().enumerate() {
-        let mut component: [u32; N] = *component;
-        if sampled.enabled != u32::MAX >> (32 - lanes.clamp(1, 32)) {
-            for (lane, value) in component.iter_mut().enumerate() {
-                *value = if sampled.enabled >> lane & 1 != 0 {
-                    *value
-                } else {
-                    0
-                };
+        if enabled != ALL >> (WIDE - count) {
+            for component in &mut texels {
+                for (lane, value) in component.iter_mut().enumerate() {
+                    // All bits set for a lane that is enabled.
+                    *value &= 0u32.wrapping_sub(enabled >> lane & 1);
+                }
             }
         }
-        // SAFETY: a row of the block, and N is not less.
-        unsafe {
-            std::ptr::copy_nonoverlapping(component.as_ptr(), block.add((3 + c) * row), lanes);
+        for (c, component) in texels.iter().enumerate() {
+            // SAFETY: a row of the block has as many lanes.
+            unsafe { copy(component.as_ptr(), block.add((3 + c) * row + first), count) };
         }
     }
 }
 
-/// Along a coordinate, which may be of a size that is one: two neighbours for a filter, else one.
+/// Copies the numbers of a few lanes, at most [`WIDE`].
+///
+/// # Safety
+/// As many must be readable and writable.
 #[inline(always)]
-fn along<const N: usize>(x: &[f32; N], size: Option<f32>, pair: bool) -> Steps<N> {
-    let mut out = Steps {
-        at: [[0; N]; 2],
-        weight: [0.0; N],
-    };
-    for lane in 0..N {
-        let x = x[lane];
-        let x = size.map_or(x, |size| x * size);
-        let x = if pair { x - 0.5 } else { x };
-        let first = x.floor();
-        // Beyond 32 bits is as far outside as the farthest number of 32 bits.
-        let i = saturating(first);
-        out.at[0][lane] = i;
-        out.at[1][lane] = i.saturating_add(1);
-        out.weight[lane] = if pair { x - first } else { 0.0 };
+unsafe fn copy(from: *const u32, to: *mut u32, count: usize) {
+    // SAFETY: as promised.
+    unsafe {
+        match count {
+            // Without a call, and all at once.
+            WIDE => to
+                .cast::<Row<u32>>()
+                .write_unaligned(from.cast::<Row<u32>>().read_unaligned()),
+            8 => to
+                .cast::<[u32; 8]>()
+                .write_unaligned(from.cast::<[u32; 8]>().read_unaligned()),
+            _ => copy_some(from, to, count),
+        }
     }
-    out
+}
+
+/// [`copy`] of any number.
+///
+/// # Safety
+/// As there.
+#[cold]
+#[inline(never)]
+unsafe fn copy_some(from: *const u32, to: *mut u32, count: usize) {
+    // SAFETY: as promised.
+    unsafe { to.copy_from_nonoverlapping(from, count) };
 }
 
 /// `x as i32`, in a form that becomes vector code: the cast itself is done lane by lane.
@@ -227,209 +234,184 @@ fn saturating(x: f32) -> i32 {
 }
 
 impl Sampled<'_> {
-    /// Mixes along all coordinates, x first.
-    ///
-    /// # Safety
-    /// As [`sample`].
+    /// Neighbours along a coordinate; without a filter only the first ones.
     #[inline(always)]
-    unsafe fn mixed<const N: usize>(&self, steps: &[Steps<N>; 3]) -> Texels<N> {
-        let mixes = [steps[0].mixes(), steps[1].mixes(), steps[2].mixes()];
-        if mixes == [false; 3] {
-            // SAFETY: as promised.
-            return unsafe { self.texels(steps, 0) };
+    fn along(&self, k: usize, x: &Row<u32>, out: &mut Steps) {
+        let size = self.image.extent[k];
+        let scale = size as f32;
+        let mut at = [[0; WIDE]; 2];
+        for lane in 0..WIDE {
+            let x = f32::from_bits(x[lane]);
+            let x = if self.normalized { x * scale } else { x };
+            let x = if self.mixes { x - 0.5 } else { x };
+            let first = x.floor();
+            // Beyond 32 bits is as far outside as the farthest number of 32 bits.
+            let i = saturating(first);
+            at[0][lane] = i;
+            at[1][lane] = i.saturating_add(1);
+            out.weight[lane] = x - first;
         }
-        // A bit of a corner's number says which neighbour it is along a coordinate.
-        let counts = |corner: usize| (0..3).all(|k| corner >> k & 1 == 0 || mixes[k]);
-        let mut corners = [[[0; N]; 4]; 8];
-        for corner in (0..8).filter(|&corner| counts(corner)) {
-            // SAFETY: as promised.
-            corners[corner] = unsafe { self.texels(steps, corner) };
+        if !self.mixes {
+            out.weight = [0.0; WIDE];
+            return self.offsets(k, &at[0], &mut out.offset[0], &mut out.outside[0]);
         }
-        for k in (0..3).filter(|&k| mixes[k]) {
-            let first = |corner: &usize| corner & ((2 << k) - 1) == 0 && counts(*corner);
-            for corner in (0..8).filter(first) {
-                let second = corners[corner | 1 << k];
-                mix(&mut corners[corner], &second, &steps[k].weight);
+        for (n, at) in at.iter().enumerate() {
+            self.offsets(k, at, &mut out.offset[n], &mut out.outside[n]);
+        }
+    }
+
+    /// Where texels are along a coordinate. Those that do not exist have the place of one that does.
+    #[inline(always)]
+    fn offsets(&self, k: usize, at: &Row<i32>, offset: &mut Row<u64>, outside: &mut Row<u32>) {
+        let last = self.image.extent[k] as i32 - 1;
+        let pitch = self.image.pitch[k];
+        let mut nearest = [0u32; WIDE];
+        for lane in 0..WIDE {
+            nearest[lane] = at[lane].min(last).max(0).cast_unsigned();
+        }
+        if !self.clamped {
+            for lane in 0..WIDE {
+                let beyond = nearest[lane] != at[lane].cast_unsigned();
+                outside[lane] = 0u32.wrapping_sub(beyond.into());
             }
         }
-        corners[0]
+        if self.small {
+            // Products of 32 bits are one instruction.
+            for lane in 0..WIDE {
+                offset[lane] = nearest[lane].wrapping_mul(pitch as u32).into();
+            }
+        } else {
+            for lane in 0..WIDE {
+                offset[lane] = u64::from(nearest[lane]) * pitch;
+            }
+        }
+    }
+
+    /// Texels, mixed along all coordinates, x first.
+    ///
+    /// # Safety
+    /// As [`all_lanes`].
+    #[inline(always)]
+    unsafe fn mixed<const AVX2: bool>(&self, eights: usize, steps: &[Steps; 3], out: &mut Texels) {
+        let mixes: [bool; 3] = std::array::from_fn(|k| self.mixes && steps[k].mixes());
+        if mixes == [false; 3] {
+            // SAFETY: as promised.
+            return unsafe { self.texels::<AVX2>(eights, steps, 0, out) };
+        }
+        // What waits for its second neighbour along each coordinate.
+        let mut first = [[[0; WIDE]; 4]; 3];
+        // A bit of a corner's number says which neighbour it is along a coordinate.
+        let counts = |corner: usize| (0..3).all(|k| corner >> k & 1 == 0 || mixes[k]);
+        for corner in (0..8).filter(|&corner| counts(corner)) {
+            // SAFETY: as promised.
+            unsafe { self.texels::<AVX2>(eights, steps, corner, out) };
+            for k in (0..3).filter(|&k| mixes[k]) {
+                if corner >> k & 1 == 0 {
+                    first[k] = *out;
+                    break;
+                }
+                // SAFETY: as promised.
+                unsafe { mix::<AVX2>(eights, &first[k], out, &steps[k].weight) };
+            }
+        }
     }
 
     /// The texels of a corner; the border, where there is none.
     ///
     /// # Safety
-    /// As [`sample`].
+    /// As [`all_lanes`].
     #[inline(always)]
-    unsafe fn texels<const N: usize>(&self, steps: &[Steps<N>; 3], corner: usize) -> Texels<N> {
-        let mut raw = [[0; N]; 4];
+    unsafe fn texels<const AVX2: bool>(
+        &self,
+        eights: usize,
+        steps: &[Steps; 3],
+        corner: usize,
+        out: &mut Texels,
+    ) {
+        let mut offset = [0; WIDE];
+        for (k, steps) in steps.iter().enumerate().take(self.axes) {
+            let along = &steps.offset[corner >> k & 1];
+            for lane in 0..WIDE {
+                offset[lane] += along[lane];
+            }
+        }
         // Nothing is in an image of no texels, not even at its edges.
         if (0..self.axes).any(|k| self.image.extent[k] == 0) {
-            return self.decoded(&raw, &[false; N]);
-        }
-        let mut inside = [true; N];
-        let mut nearest = [[0; N]; 3];
-        for (k, steps) in steps.iter().enumerate().take(self.axes) {
-            let last = self.image.extent[k] as i32 - 1;
-            for lane in 0..N {
-                let i = steps.at[corner >> k & 1][lane];
-                nearest[k][lane] = i.min(last).max(0).cast_unsigned();
-                inside[lane] &= self.clamped || nearest[k][lane].cast_signed() == i;
-            }
+            return self.source.border(&[u32::MAX; WIDE], out);
         }
         // SAFETY: as promised; these are texels of the image.
-        unsafe {
-            match self.is_small() {
-                true => self.load_all::<N, true>(&nearest, &mut raw),
-                false => self.load_all::<N, false>(&nearest, &mut raw),
+        unsafe { self.source.fetch::<AVX2>(eights, &offset, out) };
+        if self.clamped {
+            return;
+        }
+        let mut outside = [0; WIDE];
+        for (k, steps) in steps.iter().enumerate().take(self.axes) {
+            let along = &steps.outside[corner >> k & 1];
+            for lane in 0..WIDE {
+                outside[lane] |= along[lane];
             }
         }
-        self.decoded(&raw, &inside)
-    }
-
-    /// True if 32 bits are enough for the offsets of all texels.
-    fn is_small(&self) -> bool {
-        let last = (0..self.axes).try_fold(0u64, |sum, k| {
-            let span = u64::from(self.image.extent[k]).checked_mul(self.image.pitch[k])?;
-            sum.checked_add(span)
-        });
-        last.is_some_and(|last| last <= u64::from(u32::MAX))
-    }
-
-    /// Words of the texels at coordinates that are inside of an image. Lanes that are not enabled are read as well: nothing comes of it.
-    ///
-    /// # Safety
-    /// As [`sample`]. If the image is said to be small, it must be.
-    #[inline(always)]
-    unsafe fn load_all<const N: usize, const SMALL: bool>(
-        &self,
-        at: &[[u32; N]; 3],
-        raw: &mut [[u32; N]; 4],
-    ) {
-        let mut offset = [0u64; N];
-        if SMALL {
-            // Products of 32 bits are vector code.
-            let mut short = [0u32; N];
-            for (k, at) in at.iter().enumerate().take(self.axes) {
-                let pitch = self.image.pitch[k] as u32;
-                for lane in 0..N {
-                    short[lane] = short[lane].wrapping_add(at[lane].wrapping_mul(pitch));
-                }
-            }
-            offset = short.map(u64::from);
-        } else {
-            for (k, at) in at.iter().enumerate().take(self.axes) {
-                for lane in 0..N {
-                    offset[lane] += u64::from(at[lane]) * self.image.pitch[k];
-                }
-            }
-        }
-        // A constant number of bytes is one load.
-        // SAFETY: as promised.
-        unsafe {
-            match self.format.texel_bytes() {
-                1 => self.load::<N, 1>(&offset, 0, &mut raw[0]),
-                2 => self.load::<N, 2>(&offset, 0, &mut raw[0]),
-                bytes => {
-                    let words = raw.iter_mut().take(bytes as usize / 4);
-                    for (word, raw) in words.enumerate() {
-                        self.load::<N, 4>(&offset, 4 * word, raw);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Bytes of texels, from a byte of each on.
-    ///
-    /// # Safety
-    /// As [`sample`]. Each offset must be that of a texel, which must have `first + BYTES` bytes at least.
-    #[inline(always)]
-    unsafe fn load<const N: usize, const BYTES: u32>(
-        &self,
-        offset: &[u64; N],
-        first: usize,
-        raw: &mut [u32; N],
-    ) {
-        for lane in 0..N {
-            let from = self.image.base.wrapping_add(offset[lane] as usize + first);
-            // SAFETY: in a texel of the image.
-            raw[lane] = unsafe { load(from, BYTES) } as u32;
-        }
-    }
-
-    #[inline(always)]
-    fn decoded<const N: usize>(&self, raw: &[[u32; N]; 4], inside: &[bool; N]) -> Texels<N> {
-        let bits = self.format.channel_bytes() * 8;
-        let mut out: Texels<N> = missing(self.format).map(|value| [value; N]);
-        for c in 0..self.format.channels() {
-            let at = c * bits;
-            let word = &raw[(at / 32) as usize & 3];
-            let component = &mut out[self.format.order().component(c as usize) & 3];
-            channel(self.format, word, at % 32, component);
-        }
-        if inside.iter().all(|&inside| inside) {
-            return out;
-        }
-        let outside: Texel = border(self.format);
-        for (component, border) in out.iter_mut().zip(outside) {
-            for lane in 0..N {
-                component[lane] = if inside[lane] {
-                    component[lane]
-                } else {
-                    border
-                };
-            }
-        }
-        out
+        self.source.border(&outside, out);
     }
 }
 
-/// Mixes the second texels into the first ones. A weight of zero leaves the first as it is.
+/// Mixes texels with the second ones, in whose place the result is. A weight of zero leaves the first as it is.
+///
+/// # Safety
+/// With `AVX2`, the processor must have it.
 #[inline(always)]
-fn mix<const N: usize>(first: &mut Texels<N>, second: &Texels<N>, weight: &[f32; N]) {
-    for (first, second) in first.iter_mut().zip(second) {
-        for lane in 0..N {
+unsafe fn mix<const AVX2: bool>(
+    eights: usize,
+    first: &Texels,
+    second: &mut Texels,
+    weight: &Row<f32>,
+) {
+    for (first, second) in first.iter().zip(second) {
+        #[cfg(target_arch = "x86_64")]
+        if AVX2 {
+            // SAFETY: as promised.
+            unsafe { mix_vectors(eights, first, second, weight) };
+            continue;
+        }
+        for lane in 0..WIDE {
             let (a, b) = (f32::from_bits(first[lane]), f32::from_bits(second[lane]));
-            let mixed = (a + (b - a) * weight[lane]).to_bits();
-            first[lane] = if weight[lane] == 0.0 {
+            let mixed = a + (b - a) * weight[lane];
+            second[lane] = if weight[lane] == 0.0 {
                 first[lane]
+            } else if mixed.is_nan() {
+                NAN
             } else {
-                mixed
+                mixed.to_bits()
             };
         }
     }
 }
 
-/// The values of a channel, whose bits begin at a bit of the raw ones: what [`super::format::decode`] makes of them.
-#[inline(always)]
-fn channel<const N: usize>(format: ImageFormat, raw: &[u32; N], at: u32, out: &mut [u32; N]) {
-    let bits = format.channel_bytes() * 8;
-    let most = u32::MAX >> (32 - bits);
-    let place = |raw: u32| raw >> at & most;
-    // At most 16 bits where it becomes a float.
-    let signed = |raw: u32| (raw << (32 - bits)).cast_signed() >> (32 - bits);
-    match format.channel() {
-        Channel::Uint | Channel::Float => {
-            for lane in 0..N {
-                out[lane] = place(raw[lane]);
-            }
-        }
-        Channel::Int => {
-            for lane in 0..N {
-                out[lane] = signed(place(raw[lane])).cast_unsigned();
-            }
-        }
-        Channel::Unorm => {
-            for lane in 0..N {
-                let value = place(raw[lane]).cast_signed();
-                out[lane] = (value as f32 / most as f32).to_bits();
-            }
-        }
-        Channel::Snorm => {
-            for lane in 0..N {
-                let value = signed(place(raw[lane]));
-                out[lane] = (value as f32 / (most >> 1) as f32).max(-1.0).to_bits();
-            }
+/// The loop of [`mix`], of which the compiler makes branches, or vectors of a lane's components.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn mix_vectors(eights: usize, first: &Row<u32>, second: &mut Row<u32>, weight: &Row<f32>) {
+    use std::arch::x86_64::*;
+    let vectors = first
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .zip(weight.as_chunks::<8>().0);
+    for ((first, weight), second) in vectors.zip(second.as_chunks_mut::<8>().0).take(eights) {
+        // SAFETY: eight numbers are 32 bytes.
+        unsafe {
+            let a = _mm256_loadu_ps(first.as_ptr().cast());
+            let b = _mm256_loadu_ps(second.as_ptr().cast());
+            let weight = _mm256_loadu_ps(weight.as_ptr());
+            let mixed = _mm256_add_ps(a, _mm256_mul_ps(_mm256_sub_ps(b, a), weight));
+            let odd = _mm256_cmp_ps::<_CMP_UNORD_Q>(mixed, mixed);
+            let number = _mm256_blendv_ps(mixed, _mm256_set1_ps(f32::from_bits(NAN)), odd);
+            let same = _mm256_cmp_ps::<_CMP_EQ_OQ>(weight, _mm256_setzero_ps());
+            _mm256_storeu_ps(
+                second.as_mut_ptr().cast(),
+                _mm256_blendv_ps(number, a, same),
+            );
         }
     }
 }

@@ -9,6 +9,7 @@
 //! Layout in memory is linear: texels of a row, rows of a slice, slices or layers, without gaps.
 
 mod compare;
+mod fetch;
 pub(crate) mod format;
 pub(crate) mod lanes;
 mod lod;

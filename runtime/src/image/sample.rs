@@ -10,6 +10,9 @@ use crate::abi::{Image, ImageTable, SURFACES, Sampler, image as op};
 use crate::element::{load, store};
 use crate::helpers::swap;
 
+/// What filters make of texels, or of coordinates, that are not numbers. Which of two such is the result of an operation is up to the compiler.
+pub(super) const NAN: u32 = f32::NAN.to_bits();
+
 /// A bound image.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
@@ -290,7 +293,8 @@ impl View<'_> {
         let second = unsafe { self.mixed(steps, k, at) };
         std::array::from_fn(|c| {
             let (a, b) = (f32::from_bits(first[c]), f32::from_bits(second[c]));
-            (a + (b - a) * weight).to_bits()
+            let mixed = a + (b - a) * weight;
+            if mixed.is_nan() { NAN } else { mixed.to_bits() }
         })
     }
 
