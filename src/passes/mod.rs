@@ -24,6 +24,7 @@ mod merge_splits;
 mod one_lane;
 mod params;
 pub mod pipeline;
+mod registers;
 mod row_split;
 mod shape;
 mod strip_mine;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::merge_splits::{self, MergeSplits};
 use super::{
     cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce, division, fold,
-    gvn, half_calls, if_convert, join_stores, masks, one_lane, row_split, shape, strip_mine,
-    suspend, uniform, vector_combine,
+    gvn, half_calls, if_convert, join_stores, masks, one_lane, registers, row_split, shape,
+    strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 use crate::steps::step;
@@ -27,6 +27,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("half-calls", |f, _| half_calls::run(f)),
     ("one-lane-stores", |f, _| one_lane::run(f)),
     ("join-stores", |f, _| join_stores::run(f)),
+    ("registers", |f, _| registers::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
@@ -71,6 +72,7 @@ pub const ORDER: &[&str] = &[
     "half-calls",
     "one-lane-stores",
     "join-stores",
+    "registers",
     "vector-combine",
     "strip-mine",
     "cfg",
@@ -99,6 +101,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("half-calls", &["dce"]),
     ("one-lane-stores", &["fold", "gvn", "dce"]),
     ("join-stores", &["fold", "gvn", "dce"]),
+    ("registers", &["fold", "gvn", "dce"]),
     // What it finds to be constants may have been carried around loops.
     ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),

@@ -9,6 +9,9 @@ use visa_test_common::Rng;
 /// Bytes of the frame that functions write to themselves.
 pub const FRAME: u32 = 4096;
 
+/// Bytes at its start that are storage of registers.
+const REGS: u32 = 128;
+
 pub struct Generator {
     rng: Rng,
     f: Function,
@@ -67,6 +70,7 @@ pub fn function(seed: u64) -> Function {
     let lanes = *rng.pick(&[8, 8, 16]);
     let mut f = Function::new("random", lanes);
     f.frame_bytes = FRAME;
+    f.regs_bytes = REGS;
     f.row = [None, Some(lanes / 2), Some(4)][seed as usize % 3];
     f.sites.push(Site {
         line: 0,
@@ -489,7 +493,8 @@ impl Generator {
     fn memory(&mut self) {
         let lane = *self.rng.pick(&INTS);
         let (ty, mask) = (Ty::vector(lane, self.lanes), self.mask());
-        match self.rng.below(4) {
+        match self.rng.below(7) {
+            4.. => self.registers(lane, mask),
             0 => {
                 let data = self.value(ty);
                 self.store(mask, data);
@@ -517,6 +522,51 @@ impl Generator {
                 let i = self.f.push(self.block, Op::Load(m), args, &results, 0);
                 self.pool.extend(self.f.inst(i).results.clone());
             }
+        }
+    }
+
+    /// An access to the storage of registers, mostly at one of few places, some of which overlap.
+    fn registers(&mut self, elem: Lane, mask: Value) {
+        let (space, n, site) = (Space::Regs, self.lanes, 0);
+        let ty = Ty::vector(elem, n);
+        let load = self.rng.chance(50);
+        if self.rng.chance(15) {
+            let (comps, at) = (1, self.addresses());
+            let access = MemAccess {
+                space,
+                elem,
+                comps,
+                site,
+            };
+            if load {
+                self.push(Op::Load(access), vec![mask, at], ty);
+            } else {
+                let data = self.value(ty);
+                self.f
+                    .push(self.block, Op::Store(access), vec![mask, at, data], &[], 0);
+            }
+            return;
+        }
+        let always = self.push(Op::Const(1), vec![], Ty::scalar(Lane::I1));
+        let offset = 16 * self.rng.below(5) as u64;
+        let at = self.push(Op::Const(offset), vec![], Ty::I32);
+        let access = BlockAccess {
+            space,
+            elem,
+            n,
+            site,
+        };
+        if load {
+            self.push(Op::BlockLoad(access), vec![always, at], ty);
+        } else {
+            let data = self.value(ty);
+            self.f.push(
+                self.block,
+                Op::BlockStore(access),
+                vec![always, at, data],
+                &[],
+                0,
+            );
         }
     }
 
@@ -753,7 +803,7 @@ impl Generator {
 
     /// Saves the last values to the frame; NaNs as zero, because their payload is not defined.
     fn store_pool(&mut self) {
-        let mut at = 0;
+        let mut at = REGS;
         let pool = std::mem::take(&mut self.pool);
         for &v in pool.iter().rev().take(8) {
             let ty = self.f.ty(v);

@@ -12,7 +12,7 @@ pub struct Observed {
     /// Barriers passed.
     waits: u32,
     stamps: u64,
-    /// What the program itself put there.
+    /// What the program itself put there, without storage of registers: nothing reads that any more.
     frame: Vec<u8>,
     memory: Bytes,
 }
@@ -66,6 +66,7 @@ pub fn observe_for(f: &Function, seed: u64, fuel: u64) -> Observed {
         }
     };
     thread.frame.truncate(FRAME as usize);
+    thread.frame.drain(..f.regs_bytes as usize);
     Observed {
         outcome,
         waits,
