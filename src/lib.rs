@@ -25,10 +25,6 @@
 #![warn(unreachable_pub)]
 
 pub mod artifact;
-#[allow(
-    unreachable_pub,
-    reason = "code generators name what they hand to each other by `pub`"
-)]
 pub mod backend;
 pub mod container;
 pub mod engine;

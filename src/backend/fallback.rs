@@ -14,7 +14,7 @@ thread_local! {
 ///
 /// # Errors
 /// Those of `body`.
-pub fn guarded<T>(
+pub(crate) fn guarded<T>(
     body: impl FnOnce() -> Result<T, BackendError>,
     internal: impl FnOnce(String) -> BackendError,
 ) -> Result<T, BackendError> {
@@ -45,7 +45,7 @@ pub fn becomes_error(info: &PanicHookInfo<'_>) -> bool {
 ///
 /// # Errors
 /// The first error, if all options fail; also if trying again cannot help.
-pub fn or_plainer<T>(
+pub(crate) fn or_plainer<T>(
     backend: &dyn Backend,
     options: &CodegenOptions,
     make: impl Fn(&CodegenOptions) -> Result<T, BackendError>,

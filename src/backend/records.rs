@@ -24,7 +24,7 @@ pub(super) struct Part {
 
 impl Records {
     /// Those of an access of a given number of lanes.
-    pub fn new(f: &Function, site: u32, lanes: u16) -> Records {
+    pub(super) fn new(f: &Function, site: u32, lanes: u16) -> Records {
         let parts = f.sites_of_lanes(site, lanes);
         let merged = parts.len() > 1;
         let part = |(site, bits)| Part {
@@ -38,7 +38,7 @@ impl Records {
     }
 
     /// Distance of where a helper takes the addresses of the thread's lanes to be from those of an access, 64 bits each.
-    pub fn addresses(&self) -> i64 {
+    pub(super) fn addresses(&self) -> i64 {
         -8 * i64::from(self.first_lane)
     }
 }

@@ -69,7 +69,7 @@ pub(super) struct PointeeOf {
 
 impl PointeeOf {
     /// That of a check whose pointer is at an offset of the payload, a multiple of eight.
-    pub fn new(check: BufferCheck, pointer: u32) -> PointeeOf {
+    pub(super) fn new(check: BufferCheck, pointer: u32) -> PointeeOf {
         PointeeOf {
             all: pointees(check),
             at: pointer as usize / 8 * size_of::<Pointee>(),
@@ -79,7 +79,7 @@ impl PointeeOf {
 
     /// That which a check of races asks for: one that the launch does not write, of a read, else one that its writes do not leave. `None` where the
     /// check does not say through which pointer the access goes.
-    pub fn of_race(check: RaceCheck) -> Option<PointeeOf> {
+    pub(super) fn of_race(check: RaceCheck) -> Option<PointeeOf> {
         let all = match check.access {
             RaceAccess::Read => offset_of!(LaunchCtx, invariant_pointees),
             _ => offset_of!(LaunchCtx, confined_pointees),
@@ -117,14 +117,14 @@ pub(super) struct Pieces {
 
 impl Pieces {
     /// Pieces of at most `widest` bytes.
-    pub fn new(bytes: u64, widest: u64) -> Pieces {
+    pub(super) fn new(bytes: u64, widest: u64) -> Pieces {
         let least = bytes.div_ceil(GRANULE).max(1);
         let width = (1 << least.ilog2()).min(widest);
         Pieces { width, least }
     }
 
     /// Where pieces begin, counted from the first granule.
-    pub fn starts(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn starts(&self) -> impl Iterator<Item = u64> {
         (0..=self.least - self.width).step_by(self.width as usize)
     }
 }
@@ -140,7 +140,7 @@ pub(super) struct LaneShadow {
 
 impl LaneShadow {
     /// That of a check's lanes; `None` where they have too many granules for one integer.
-    pub fn new(check: BufferCheck) -> Option<LaneShadow> {
+    pub(super) fn new(check: BufferCheck) -> Option<LaneShadow> {
         let (granules, low) = match record(check) {
             n @ (1 | 2 | 4 | 8) => (1, n - 1),
             n if n % GRANULE == 0 => (n / GRANULE, GRANULE - 1),

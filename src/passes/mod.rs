@@ -30,7 +30,6 @@ mod shape;
 mod strip_mine;
 mod suspend;
 mod uniform;
-#[allow(unreachable_pub, reason = "as in the backends")]
 mod vector_combine;
 
 pub use merge_splits::MergeSplits;

@@ -37,7 +37,7 @@ pub(in crate::backend) struct AtomicHow {
 
 impl AtomicHow {
     /// For remarks.
-    pub const fn way(self, lanes: u16) -> (Way, Bounds) {
+    pub(super) const fn way(self, lanes: u16) -> (Way, Bounds) {
         match self.way {
             AtomicWay::Message => (Way::Runtime(lanes), Bounds::Runtime),
             AtomicWay::Scalar => remark::any_way(1),
@@ -66,7 +66,7 @@ pub(super) struct Atomics<'a> {
 }
 
 impl<'a> Atomics<'a> {
-    pub fn new(f: &'a Function, limits: &'a Limits) -> Atomics<'a> {
+    pub(super) fn new(f: &'a Function, limits: &'a Limits) -> Atomics<'a> {
         let is_atomic = |i: Inst| matches!(f.inst(i).op, Op::Atomic(_));
         let is_vector = |i: Inst| is_atomic(i) && !f.ty(f.inst(i).args[1]).is_scalar();
         Atomics {
@@ -81,7 +81,7 @@ impl<'a> Atomics<'a> {
     }
 
     /// How an instruction is done, if it is an atomic.
-    pub fn how(&self, inst: Inst) -> Option<AtomicHow> {
+    pub(super) fn how(&self, inst: Inst) -> Option<AtomicHow> {
         let data = self.f.inst(inst);
         let Op::Atomic(access) = data.op else {
             return None;

@@ -45,12 +45,12 @@ pub(in crate::backend) struct Access {
 
 impl Access {
     /// Bytes from lane to lane, where that is known.
-    pub fn stride(&self) -> Option<i64> {
+    pub(in crate::backend) fn stride(&self) -> Option<i64> {
         self.strided.map(|s| s.stride)
     }
 
     /// How it is done where it is inside.
-    pub const fn way(&self) -> Way {
+    pub(super) const fn way(&self) -> Way {
         match self.kind {
             Kind::Same => Way::Broadcast,
             Kind::Packed | Kind::Run | Kind::Overlap => Way::Vector,
@@ -60,7 +60,7 @@ impl Access {
     }
 
     /// What must be computed in front of the test.
-    pub fn operands(&self, f: &Function, limits: &Limits) -> Vec<Value> {
+    pub(super) fn operands(&self, f: &Function, limits: &Limits) -> Vec<Value> {
         let guard = self.affine.and_then(|a| a.guard);
         // Where a version goes to the end of its block, pointers are made of the addresses themselves.
         let base = self.affine.filter(|_| limits.scope == Scope::Block);
@@ -86,7 +86,7 @@ pub(super) struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    pub fn new(f: &'a Function, limits: &'a Limits) -> Finder<'a> {
+    pub(super) fn new(f: &'a Function, limits: &'a Limits) -> Finder<'a> {
         Finder {
             f,
             limits,
@@ -95,7 +95,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The access of an instruction, if one test may find it inside. `full` says of its mask that it has all lanes.
-    pub fn access(&self, inst: Inst, at_hand: AtHand, full: bool) -> Option<Access> {
+    pub(super) fn access(&self, inst: Inst, at_hand: AtHand, full: bool) -> Option<Access> {
         let (f, limits) = (self.f, self.limits);
         let data = f.inst(inst);
         let (access, load) = lane_wise(&data.op)?;

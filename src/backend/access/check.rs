@@ -57,7 +57,7 @@ pub(in crate::backend) struct CheckSpan {
 
 impl CheckSpan {
     /// Lanes that run as the function's table says, if one test covers them.
-    pub fn by_table(f: &Function, inst: Inst) -> Option<CheckSpan> {
+    fn by_table(f: &Function, inst: Inst) -> Option<CheckSpan> {
         let affine = f.shapes.get(&inst)?.addr?;
         CheckSpan::new(f, inst, affine.stride, Run::Table)
     }
@@ -74,7 +74,7 @@ impl CheckSpan {
     }
 
     /// False where the lanes are probably elsewhere if the test fails.
-    pub const fn is_certain(&self) -> bool {
+    pub(in crate::backend) const fn is_certain(&self) -> bool {
         !matches!(self.run, Run::Beside(_))
     }
 }
@@ -152,12 +152,12 @@ pub(in crate::backend) struct RaceReads {
 
 impl RaceReads {
     /// Distance of the n-th read after the first from it.
-    pub fn distance(&self, n: i64) -> i64 {
+    pub(in crate::backend) fn distance(&self, n: i64) -> i64 {
         i64::from(self.step.distance) * n
     }
 
     /// Operand `reads` of the runtime's helper.
-    pub fn operand(&self) -> u64 {
+    pub(in crate::backend) fn operand(&self) -> u64 {
         reads(self.others.len() as u8 + 1, self.step)
     }
 }
@@ -311,7 +311,7 @@ fn mask_of(f: &Function, mask: Value) -> Result<u64, Value> {
 impl RaceRun {
     /// Distance of the lowest byte from lane 0's address, and bytes to the highest, of the lanes of the check and of all reads that are done with it;
     /// `None` where lanes are farther apart than addresses are.
-    pub fn reach(&self, check: RaceCheck, lanes: u16) -> Option<(i64, u64)> {
+    pub(in crate::backend) fn reach(&self, check: RaceCheck, lanes: u16) -> Option<(i64, u64)> {
         let (lowest, bytes) = shadow::reach(self.stride, lanes, race::record(check))?;
         let last = self.reads.as_ref();
         let last = last.map_or(0, |reads| reads.distance(reads.others.len() as i64));
@@ -354,7 +354,7 @@ pub(super) struct BufferChecks<'a> {
 }
 
 impl<'a> BufferChecks<'a> {
-    pub fn new(f: &'a Function) -> BufferChecks<'a> {
+    pub(super) fn new(f: &'a Function) -> BufferChecks<'a> {
         BufferChecks {
             f,
             few: shadow::few(f),
@@ -362,7 +362,7 @@ impl<'a> BufferChecks<'a> {
     }
 
     /// How an instruction is done, if it is a check.
-    pub fn how(&self, inst: Inst, decider: &Decider, at_hand: AtHand) -> Option<CheckHow> {
+    pub(super) fn how(&self, inst: Inst, decider: &Decider, at_hand: AtHand) -> Option<CheckHow> {
         let (check, count) = check_of(self.f, inst)?;
         let span = match count {
             1 => CheckSpan::new(self.f, inst, 0, Run::One),

@@ -32,7 +32,7 @@ pub(in crate::backend) struct Copied {
 
 impl Copied {
     /// Bytes of each lane.
-    pub const fn bytes(&self) -> i64 {
+    pub(in crate::backend) const fn bytes(&self) -> i64 {
         self.loads.len() as i64 * RECORD
     }
 }
@@ -61,7 +61,7 @@ fn data_args(f: &Function, inst: Inst, space: Space) -> &[Value] {
 
 impl Planner<'_> {
     /// Finds copies; all accesses in question are inside.
-    pub fn plan_copies(&mut self, insts: &[Inst]) {
+    pub(super) fn plan_copies(&mut self, insts: &[Inst]) {
         if !self.limits.vec4_versions {
             return;
         }
@@ -94,7 +94,7 @@ impl Planner<'_> {
 
     /// Places that must be apart for no store of these instructions to write where their scattered copies come from, as far as one
     /// test for all surfaces can tell; `None` where there are no such copies, or no test can tell.
-    pub fn copies_apart(&self, insts: &[Inst]) -> Option<Vec<(Place, Place)>> {
+    pub(super) fn copies_apart(&self, insts: &[Inst]) -> Option<Vec<(Place, Place)>> {
         let f = self.f;
         let (mut from, mut to) = (Vec::new(), Vec::new());
         for &i in insts {
@@ -123,7 +123,7 @@ impl Planner<'_> {
 
     /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored after them: only
     /// components are handed on.
-    pub fn part_copies(&mut self, insts: &[Inst]) {
+    pub(super) fn part_copies(&mut self, insts: &[Inst]) {
         let (known, copies) = (&mut self.known, &self.copies);
         if known.copies.is_empty() {
             return;
@@ -140,7 +140,7 @@ impl Planner<'_> {
     }
 
     /// Has the scattered copies of these instructions loaded when they are stored.
-    pub fn load_late(&mut self, insts: &[Inst]) {
+    pub(super) fn load_late(&mut self, insts: &[Inst]) {
         for &i in insts {
             self.known.late.extend(self.scattered_copy(i));
         }

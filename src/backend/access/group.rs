@@ -21,7 +21,7 @@ pub(in crate::backend) enum Root {
 
 impl Root {
     /// The value, if there is one.
-    pub const fn value(self) -> Option<Value> {
+    pub(super) const fn value(self) -> Option<Value> {
         match self {
             Root::Zero => None,
             Root::Value(v) => Some(v),
@@ -49,7 +49,7 @@ pub(in crate::backend) struct Reach {
 impl Reach {
     /// The bytes of an access to an address: as many as given from the lowest one on, which is `lowest` bytes from the address. Neither
     /// number may be larger than [`MAX_SPAN`]. `at_hand` says of a value whether the code generator can use it here.
-    pub fn new(
+    pub(super) fn new(
         f: &Function,
         (space, surface): (Space, Option<Value>),
         address: Value,
@@ -79,24 +79,24 @@ impl Reach {
     }
 
     /// Type of the offsets from the start of memory: scalar, or with a lane for each of the access.
-    pub fn ty(&self, f: &Function) -> Ty {
+    pub(in crate::backend) fn ty(&self, f: &Function) -> Ty {
         let address = Ty::scalar(self.space.addr());
         self.root.value().map_or(address, |v| f.ty(v))
     }
 
     /// True if both count from the same.
-    pub fn is_beside(&self, other: &Reach) -> bool {
+    pub(super) fn is_beside(&self, other: &Reach) -> bool {
         (self.space, self.surface, self.root) == (other.space, other.surface, other.root)
     }
 
     /// True if both count from the same and one test can cover them.
-    pub fn is_near(&self, other: &Reach) -> bool {
+    pub(super) fn is_near(&self, other: &Reach) -> bool {
         let far = self.to.max(other.to).abs_diff(self.from.min(other.from)) > MAX_SPAN;
         self.is_beside(other) && !far
     }
 
     /// True if they surely have no byte in common.
-    pub fn is_apart(&self, other: &Reach) -> bool {
+    pub(super) fn is_apart(&self, other: &Reach) -> bool {
         // Device memory does not tell addresses apart that only differ in the tag.
         let tags = self.space.is_flat() && !self.is_near(other);
         self.is_beside(other) && !tags && (self.to <= other.from || other.to <= self.from)
@@ -135,12 +135,12 @@ pub(in crate::backend) struct AccessGroup {
 
 impl AccessGroup {
     /// Bytes that the test covers; at most [`MAX_SPAN`].
-    pub const fn bytes(&self) -> u32 {
+    pub(in crate::backend) const fn bytes(&self) -> u32 {
         self.all.to.abs_diff(self.all.from) as u32
     }
 
     /// How the bounds of an access are known, if it is one of these: the first stands for the test.
-    pub fn bounds(&self, inst: Inst) -> Option<Bounds> {
+    pub(in crate::backend) fn bounds(&self, inst: Inst) -> Option<Bounds> {
         let place = self.members.iter().position(|&(i, _)| i == inst)?;
         Some(if place == 0 {
             Bounds::Tested

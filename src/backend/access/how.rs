@@ -69,7 +69,7 @@ pub(in crate::backend) enum Any {
 
 impl Any {
     /// For remarks.
-    pub const fn way(self, lanes: u16) -> (Way, Bounds) {
+    pub(super) const fn way(self, lanes: u16) -> (Way, Bounds) {
         match self {
             Any::Gather | Any::GatherPairs | Any::GatherScaled { .. } => {
                 (Way::Gather, Bounds::Lanes)
@@ -109,17 +109,17 @@ pub(in crate::backend) struct AffineAccess {
 
 impl AffineAccess {
     /// True if nothing is tested.
-    pub const fn is_certain(&self) -> bool {
+    pub(in crate::backend) const fn is_certain(&self) -> bool {
         self.inside && matches!(self.stored, Stored::All)
     }
 
     /// True if nothing says that addresses are affine.
-    pub const fn is_speculative(&self) -> bool {
+    pub(in crate::backend) const fn is_speculative(&self) -> bool {
         matches!(self.by, By::Speculation(_))
     }
 
     /// How it is kept inside.
-    pub const fn bounds(&self, limits: &Limits) -> Bounds {
+    pub(super) const fn bounds(&self, limits: &Limits) -> Bounds {
         match &self.by {
             _ if self.is_certain() => Bounds::Removed,
             By::Speculation(_) if matches!(limits.speculation, Speculation::Masked) => {
@@ -148,7 +148,7 @@ pub(super) struct Decider<'a> {
 }
 
 impl<'a> Decider<'a> {
-    pub fn new(f: &'a Function, limits: &'a Limits) -> Decider<'a> {
+    pub(super) fn new(f: &'a Function, limits: &'a Limits) -> Decider<'a> {
         Decider {
             f,
             limits,
@@ -158,7 +158,7 @@ impl<'a> Decider<'a> {
     }
 
     /// How a load or store is done; `full` says of its mask that it has all lanes.
-    pub fn how(&self, inst: Inst, at_hand: AtHand, full: bool) -> Option<How> {
+    pub(super) fn how(&self, inst: Inst, at_hand: AtHand, full: bool) -> Option<How> {
         let (f, limits) = (self.f, self.limits);
         let any = self.any(inst)?;
         let data = f.inst(inst);
@@ -221,13 +221,13 @@ impl<'a> Decider<'a> {
     }
 
     /// True for accesses that read their addresses only where a test failed, whatever is known of them.
-    pub fn is_by_base(&self, inst: Inst) -> bool {
+    pub(super) fn is_by_base(&self, inst: Inst) -> bool {
         let how = self.how(inst, &|_| true, false);
         matches!(how, Some(How::Affine(alone)) if matches!(alone.by, By::Table))
     }
 
     /// How the addresses of an instruction run, and why.
-    pub fn affine(&self, inst: Inst, at_hand: AtHand) -> Option<(i64, By)> {
+    pub(super) fn affine(&self, inst: Inst, at_hand: AtHand) -> Option<(i64, By)> {
         let f = self.f;
         if let Some(affine) = f.shapes.get(&inst).and_then(|s| s.addr) {
             return Some((affine.stride, By::Table));
@@ -266,7 +266,7 @@ impl<'a> Decider<'a> {
     }
 
     /// The code for a load or store of which nothing is known about addresses.
-    pub fn any(&self, inst: Inst) -> Option<Any> {
+    pub(super) fn any(&self, inst: Inst) -> Option<Any> {
         let (f, limits) = (self.f, self.limits);
         let data = f.inst(inst);
         let (access, load) = lane_wise(&data.op)?;
@@ -323,7 +323,7 @@ impl<'a> Decider<'a> {
 
     /// Whether lanes that are probably side by side are tested for that, and what the test is about in device memory, where the code
     /// generator tests numbers and not addresses.
-    pub fn speculation(
+    pub(super) fn speculation(
         &self,
         inst: Inst,
         access: MemAccess,

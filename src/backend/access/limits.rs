@@ -99,20 +99,20 @@ pub(in crate::backend) struct Limits {
 
 impl Limits {
     /// True when an access of a space that faults must be reported.
-    pub fn records_faults(&self, space: Space) -> bool {
+    pub(in crate::backend) fn records_faults(&self, space: Space) -> bool {
         let faults = space != Space::Regs && !space.is_marks();
         self.oob != OobPolicy::ReadZeroSkipWrite && faults
     }
 
     /// True where a gather does a load.
-    pub const fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
+    pub(super) const fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
         let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
         let wanted = matches!(self.gather, Gather::Auto | Gather::Hardware);
         wanted && self.gathers && wide
     }
 
     /// True where a gather does a load by gathering the words of 4 bytes around its elements.
-    pub fn gathers_narrow(&self, access: MemAccess, lanes: u16) -> bool {
+    pub(super) fn gathers_narrow(&self, access: MemAccess, lanes: u16) -> bool {
         let narrow = access.elem.bytes() < 4 && access.comps == 1;
         let words = MemAccess {
             elem: Lane::I32,
@@ -122,7 +122,7 @@ impl Limits {
     }
 
     /// Most elements from lane to lane for which a load of affine addresses is done as a run.
-    pub fn longest_run(&self, access: MemAccess) -> u32 {
+    fn longest_run(&self, access: MemAccess) -> u32 {
         match (access.comps, access.elem.bytes()) {
             // Neighbours share elements.
             (2.., _) => u32::from(access.comps) - 1,
@@ -134,7 +134,7 @@ impl Limits {
     }
 
     /// Lanes of a load that are near each other as vectors of what lies between them.
-    pub fn as_run(&self, strided: Strided, access: MemAccess, lanes: u16) -> Strided {
+    pub(super) fn as_run(&self, strided: Strided, access: MemAccess, lanes: u16) -> Strided {
         strided
             .as_run(access, lanes, self.longest_run(access))
             .as_overlap(access, lanes)
@@ -142,31 +142,31 @@ impl Limits {
 
     /// True where a scatter does a store: it writes the lanes in order, so that of lanes that overlap the highest wins. Of several
     /// components, later ones of one lane would win over earlier ones of the next.
-    pub fn scatters(&self, access: MemAccess, lanes: u16) -> bool {
+    pub(super) fn scatters(&self, access: MemAccess, lanes: u16) -> bool {
         self.scatters && access.comps == 1 && self.gathers(access, lanes)
     }
 
     /// True where a loop over lanes does a store that no scatter does.
-    pub fn loops_over_stores(&self, access: MemAccess, lanes: u16) -> bool {
+    pub(super) fn loops_over_stores(&self, access: MemAccess, lanes: u16) -> bool {
         let wanted = matches!(self.gather, Gather::Auto | Gather::Hardware);
         wanted && self.store_loops && access.comps == 1 && lanes > 1
     }
 
     /// True where an instruction stores the enabled lanes of a packed access.
-    pub fn stores_masked(&self, access: MemAccess, lanes: u16) -> bool {
+    pub(super) fn stores_masked(&self, access: MemAccess, lanes: u16) -> bool {
         let there = self.masked_stores == MaskedStores::Instruction;
         there && access.comps == 1 && matches!(lanes, 8 | 16 | 32)
     }
 
     /// True for single elements that go inline, lane by lane, whatever their addresses.
-    pub fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
+    pub(super) fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
         let wanted = matches!(self.gather, Gather::Select | Gather::Branch);
         let reported = self.inline_faults || !self.records_faults(access.space);
         wanted && access.comps == 1 && lanes > 1 && reported
     }
 
     /// What is done where a test fails, of an access that is `any` otherwise.
-    pub const fn other_way(&self, any: Any) -> Any {
+    pub(super) const fn other_way(&self, any: Any) -> Any {
         match any {
             Any::Scalar => Any::Scalar,
             _ if self.rare_messages => Any::RareMessage,
@@ -175,20 +175,20 @@ impl Limits {
     }
 
     /// True for accesses whose lanes are a vector each in versions.
-    pub fn is_vec4(&self, access: MemAccess, lanes: u16) -> bool {
+    pub(super) fn is_vec4(&self, access: MemAccess, lanes: u16) -> bool {
         let wide = matches!((access.elem.bytes(), access.comps), (4, 4) | (8, 2));
         self.vec4_versions && wide && matches!(lanes, 8 | 16 | 32)
     }
 
     /// True for accesses of which the version for when the test failed knows nothing, though no test was about them: all where
     /// versions are short. Those of register storage are known to be inside in most places.
-    pub const fn forgets(&self, op: &Op) -> bool {
+    pub(super) const fn forgets(&self, op: &Op) -> bool {
         let access = matches!(op, Op::Load(access) | Op::Store(access) if !matches!(access.space.data(), Space::Regs));
         matches!(self.scope, Scope::Parts) && access
     }
 
     /// Versions in versions.
-    pub const fn depth(&self) -> usize {
+    pub(super) const fn depth(&self) -> usize {
         match self.scope {
             Scope::Block => 1,
             Scope::Parts => 3,

@@ -67,13 +67,13 @@ impl Sum {
     }
 
     /// Address of lane 0, if it is a constant.
-    pub fn known(&self, lane: Lane) -> Option<u64> {
+    pub(super) fn known(&self, lane: Lane) -> Option<u64> {
         let plain = !self.opaque && self.scalars.is_empty();
         plain.then_some(self.offset & lane.mask())
     }
 
     /// True if it holds under a condition only.
-    pub fn is_tested(&self) -> bool {
+    pub(super) fn is_tested(&self) -> bool {
         !self.ids.is_empty() || self.extensions > 0
     }
 }

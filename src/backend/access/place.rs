@@ -43,7 +43,7 @@ pub(in crate::backend) enum Marked {
 
 impl Marked {
     /// The memory itself, which has the same size.
-    pub const fn data(self) -> Place {
+    pub(in crate::backend) const fn data(self) -> Place {
         match self {
             Marked::Surface(index) => Place::Surface(index),
             Marked::Slm => Place::Slm,
@@ -56,7 +56,7 @@ impl Marked {
 
 impl Place {
     /// True for what each thread has by itself.
-    pub const fn is_of_thread(self) -> bool {
+    pub(in crate::backend) const fn is_of_thread(self) -> bool {
         matches!(
             self,
             Place::Scratch | Place::Regs | Place::Marks(Marked::Scratch | Marked::Regs)
@@ -64,7 +64,7 @@ impl Place {
     }
 
     /// The memory itself, of marks too.
-    pub const fn data(self) -> Place {
+    pub(in crate::backend) const fn data(self) -> Place {
         match self {
             Place::Marks(marked) => marked.data(),
             other => other,
@@ -72,7 +72,11 @@ impl Place {
     }
 
     /// The place of an access; `None` for a surface whose index is computed.
-    pub fn of(f: &Function, space: Space, surface: Option<Value>) -> Option<Place> {
+    pub(in crate::backend) fn of(
+        f: &Function,
+        space: Space,
+        surface: Option<Value>,
+    ) -> Option<Place> {
         Some(match space {
             Space::Surface => Place::Surface(consts::scalar(f, surface?)? as u8), // as many as there are
             Space::Slm => Place::Slm,
@@ -123,7 +127,7 @@ pub(in crate::backend) struct Lanes<A, V> {
 
 impl<A, V> Lanes<A, V> {
     /// Lane type of the addresses.
-    pub const fn addr_lane(&self) -> Lane {
+    pub(in crate::backend) const fn addr_lane(&self) -> Lane {
         if self.flat { Lane::I64 } else { Lane::I32 }
     }
 }

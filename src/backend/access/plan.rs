@@ -77,7 +77,7 @@ pub(in crate::backend) enum Step {
 
 impl Step {
     /// The instruction; none for versions.
-    pub fn inst(&self) -> Option<Inst> {
+    pub(in crate::backend) fn inst(&self) -> Option<Inst> {
         match self {
             Step::Inside(a) => Some(a.inst),
             Step::Plain(inst)
@@ -137,7 +137,7 @@ pub(in crate::backend) struct Versions {
 
 impl Versions {
     /// How the bounds of an access of the fast version are known.
-    pub fn bounds(&self, a: &Access) -> Bounds {
+    pub(super) fn bounds(&self, a: &Access) -> Bounds {
         let known = self.groups.iter().find_map(|group| group.bounds(a.inst));
         match known {
             Some(Bounds::Tested) if a.strided.is_none() => Bounds::Lanes,
@@ -146,12 +146,15 @@ impl Versions {
     }
 
     /// Masks that have all lanes in the fast version.
-    pub fn full<'a>(&'a self, f: &'a Function) -> impl Iterator<Item = Value> + 'a {
+    pub(in crate::backend) fn full<'a>(
+        &'a self,
+        f: &'a Function,
+    ) -> impl Iterator<Item = Value> + 'a {
         full_masks(f, &self.accesses)
     }
 
     /// True if there are versions because several accesses share a test, which is worth to be mentioned.
-    pub fn are_many(&self) -> bool {
+    pub(super) fn are_many(&self) -> bool {
         self.other.is_some() && self.accesses.len() >= MIN_ACCESSES
     }
 }
@@ -465,7 +468,7 @@ impl Planner<'_> {
     }
 
     /// The access of an instruction, if it can be tested by itself and nothing is known about it yet.
-    pub fn access(&self, inst: Inst) -> Option<Access> {
+    pub(super) fn access(&self, inst: Inst) -> Option<Access> {
         if self.known.inside.contains_key(&inst) {
             return None;
         }
@@ -477,7 +480,7 @@ impl Planner<'_> {
     }
 
     /// True for masks that are known to have all lanes.
-    pub fn is_full(&self, mask: Value) -> bool {
+    pub(super) fn is_full(&self, mask: Value) -> bool {
         consts::is_full(self.f, mask) || self.known.full.contains(&mask)
     }
 

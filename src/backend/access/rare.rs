@@ -23,7 +23,7 @@ pub(in crate::backend) struct Rare(Vec<bool>);
 
 impl Rare {
     /// Of a function; `by_base` says of loads and stores that they read their addresses on rare paths only.
-    pub fn of(f: &Function, by_base: impl Fn(Inst) -> bool) -> Rare {
+    pub(super) fn of(f: &Function, by_base: impl Fn(Inst) -> bool) -> Rare {
         let mut rare = vec![false; f.values.len()];
         let insts = || f.order.iter().flat_map(|&b| &f.block(b).insts);
         for &i in insts() {
@@ -57,17 +57,17 @@ impl Rare {
     }
 
     /// True for values that are made where they are read.
-    pub fn contains(&self, v: Value) -> bool {
+    pub(in crate::backend) fn contains(&self, v: Value) -> bool {
         self.0.get(v.0 as usize).copied().unwrap_or(false)
     }
 
     /// True for instructions that make such a value, and are therefore nowhere themselves.
-    pub fn is_made_by(&self, f: &Function, i: Inst) -> bool {
+    pub(in crate::backend) fn is_made_by(&self, f: &Function, i: Inst) -> bool {
         is_rare(f, &self.0, i)
     }
 
     /// Adds to values that are read what they are made of.
-    pub fn expand(&self, f: &Function, read: &mut FxHashSet<Value>) {
+    pub(super) fn expand(&self, f: &Function, read: &mut FxHashSet<Value>) {
         let mut work: Vec<Value> = read.iter().copied().filter(|&v| self.contains(v)).collect();
         while let Some(v) = work.pop() {
             let args = f.def_inst(v).into_iter().flat_map(|data| &data.args);
@@ -76,7 +76,7 @@ impl Rare {
     }
 
     /// What other blocks use than the one it is made in: [`uses::escapes`], where rare values are used by what reads them.
-    pub fn escapes(&self, f: &Function) -> Vec<bool> {
+    pub(super) fn escapes(&self, f: &Function) -> Vec<bool> {
         let mut escapes = uses::escapes(f);
         if !self.0.contains(&true) {
             return escapes;

@@ -19,7 +19,11 @@ pub(in crate::backend) struct Scaled {
 
 impl Scaled {
     /// A vector of addresses as a scalar and scaled numbers. `at_hand` says of a value whether code can use it here.
-    pub fn of(f: &Function, addresses: Value, at_hand: AtHand) -> Option<Scaled> {
+    pub(in crate::backend) fn of(
+        f: &Function,
+        addresses: Value,
+        at_hand: AtHand,
+    ) -> Option<Scaled> {
         let sum = f.def_inst(addresses)?;
         if sum.op != Op::Binary(BinOp::Add) {
             return None;

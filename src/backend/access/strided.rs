@@ -48,7 +48,12 @@ pub(in crate::backend) struct Strided {
 impl Strided {
     /// The bytes of an access of `count` lanes, if one test can cover them. With `whole_rows`, each lane reads as many bytes as
     /// [`row_bytes`] says where there are gaps.
-    pub fn new(access: MemAccess, count: u16, stride: i64, whole_rows: bool) -> Option<Strided> {
+    pub(super) fn new(
+        access: MemAccess,
+        count: u16,
+        stride: i64,
+        whole_rows: bool,
+    ) -> Option<Strided> {
         let exact = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
             0 => Kind::Same,
@@ -70,7 +75,7 @@ impl Strided {
     }
 
     /// The same as a [`Kind::Run`], where its lanes are at most as many elements apart as given.
-    pub fn as_run(self, access: MemAccess, count: u16, most: u32) -> Strided {
+    pub(super) fn as_run(self, access: MemAccess, count: u16, most: u32) -> Strided {
         let elem = access.elem.bytes();
         let exact = u64::from(elem) * u64::from(access.comps);
         let steps = self.stride.unsigned_abs() / u64::from(elem);
@@ -89,7 +94,7 @@ impl Strided {
     }
 
     /// The same as a [`Kind::Overlap`], where an element is two or four times as wide as its lanes are apart.
-    pub fn as_overlap(self, access: MemAccess, count: u16) -> Strided {
+    pub(super) fn as_overlap(self, access: MemAccess, count: u16) -> Strided {
         let elem = i64::from(access.elem.bytes());
         let parts = self.stride > 0 && [2, 4].contains(&(elem / self.stride));
         let whole = parts && elem % self.stride == 0 && access.comps == 1;
@@ -105,18 +110,18 @@ impl Strided {
     }
 
     /// Of a [`Kind::Run`] with elements of `elem` bytes: the number of the element, from the lowest on, that a component of a lane is.
-    pub fn element(&self, elem: u32, lane: u16, comp: u16) -> u16 {
+    pub(in crate::backend) fn element(&self, elem: u32, lane: u16, comp: u16) -> u16 {
         let at = self.stride * i64::from(lane) - self.lowest;
         (at / i64::from(elem)) as u16 + comp // few, as lanes are near each other
     }
 
     /// Number of elements of `elem` bytes from the lowest to the highest.
-    pub const fn elements(&self, elem: u32) -> u16 {
+    pub(in crate::backend) const fn elements(&self, elem: u32) -> u16 {
         (self.bytes / elem as u64) as u16
     }
 
     /// The code for it.
-    pub const fn way(&self, lanes: u16) -> Way {
+    pub(super) const fn way(&self, lanes: u16) -> Way {
         match self.kind {
             Kind::Same => Way::Broadcast,
             Kind::Packed | Kind::Run | Kind::Overlap => Way::Vector,
@@ -125,7 +130,7 @@ impl Strided {
     }
 
     /// True if all its bytes lie below `size` when lane 0 is at `known`.
-    pub fn lies_in(&self, known: u64, size: u32) -> bool {
+    pub(super) fn lies_in(&self, known: u64, size: u32) -> bool {
         let low = known.checked_add_signed(self.lowest);
         let end = low.and_then(|low| low.checked_add(self.bytes));
         end.is_some_and(|end| end <= u64::from(size))

@@ -43,7 +43,7 @@ pub(super) struct Part {
 
 impl Planner<'_> {
     /// Versions from the first of these instructions on, which `end` follows.
-    pub fn part(&self, insts: &[Inst], end: &End) -> Option<Part> {
+    pub(super) fn part(&self, insts: &[Inst], end: &End) -> Option<Part> {
         let limits = self.limits;
         let deep = self.known.depth >= limits.depth();
         if limits.bounds == Tests::Inline || self.known.outside.is_some() || deep {
@@ -220,7 +220,7 @@ impl Planner<'_> {
     }
 
     /// Values of `rest` that are read after it.
-    pub fn handed_on(&self, rest: &[Inst], after: &[Inst], end: &End) -> Vec<Value> {
+    pub(super) fn handed_on(&self, rest: &[Inst], after: &[Inst], end: &End) -> Vec<Value> {
         let f = self.f;
         let after = after.iter().filter(|&&i| !self.rare.is_made_by(f, i));
         let mut used: FxHashSet<Value> = after.flat_map(|&i| uses::read(f, i)).collect();
@@ -239,7 +239,12 @@ impl Planner<'_> {
     }
 
     /// Instructions with an effect, or with a result that is read.
-    pub fn needed(&self, rest: &[Inst], out: &[Value], reads: impl Fn(Inst) -> Reads) -> Vec<Inst> {
+    pub(super) fn needed(
+        &self,
+        rest: &[Inst],
+        out: &[Value],
+        reads: impl Fn(Inst) -> Reads,
+    ) -> Vec<Inst> {
         let f = self.f;
         let mut used: FxHashSet<Value> = out.iter().copied().collect();
         let mut needed = Vec::new();

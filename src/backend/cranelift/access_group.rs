@@ -10,7 +10,7 @@ use crate::ssa::Inst;
 
 impl Emit<'_> {
     /// Whether all bytes of an access group are inside.
-    pub fn group_inside(&mut self, s: &AccessGroup) -> V {
+    pub(super) fn group_inside(&mut self, s: &AccessGroup) -> V {
         let offset = self.group_offset(s);
         let bytes = s.bytes();
         let limit = if s.all.space.is_flat() {
@@ -44,7 +44,7 @@ impl Emit<'_> {
     }
 
     /// Pointers to lane 0 of the accesses of an access group that is inside.
-    pub fn group_pointers(&mut self, s: &AccessGroup) -> Vec<(Inst, V)> {
+    pub(super) fn group_pointers(&mut self, s: &AccessGroup) -> Vec<(Inst, V)> {
         let region = self.region(s.all.space, s.all.surface);
         let mut offset = self.group_offset(s);
         if !s.all.space.is_flat() {

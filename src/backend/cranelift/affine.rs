@@ -36,7 +36,7 @@ impl Emit<'_> {
     }
 
     /// How addresses run that the function's table knows.
-    pub fn shape_of(&mut self, inst: Inst) -> Affine {
+    pub(super) fn shape_of(&mut self, inst: Inst) -> Affine {
         let Some(addr) = self.f.shapes.get(&inst).and_then(|shape| shape.addr) else {
             self.bug("an access without a shape");
             return Affine {
@@ -51,7 +51,7 @@ impl Emit<'_> {
     }
 
     /// Load through one address.
-    pub fn load_affine(
+    pub(super) fn load_affine(
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
@@ -116,7 +116,7 @@ impl Emit<'_> {
     }
 
     /// Store through one address.
-    pub fn store_affine(
+    pub(super) fn store_affine(
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
@@ -169,7 +169,7 @@ impl Emit<'_> {
 
     /// Uses values. The code generator puts computations where they are used, and where that is several blocks of which none
     /// comes before the others, in each of them: all that leads to a store would be there once for every way to store.
-    pub fn compute_here(&mut self, pieces: impl Iterator<Item = V>) {
+    pub(super) fn compute_here(&mut self, pieces: impl Iterator<Item = V>) {
         let dfg = &self.func.dfg;
         let computed = |v: &V| match dfg.value_def(*v) {
             ir::ValueDef::Result(inst, _) => !dfg.insts[inst].opcode().can_load(),
@@ -242,7 +242,7 @@ impl Emit<'_> {
     }
 
     /// Does an access in the fast version.
-    pub fn access_inside(&mut self, a: &Access) {
+    pub(super) fn access_inside(&mut self, a: &Access) {
         let f = self.f;
         let data = f.inst(a.inst);
         self.set_line(data.line);
@@ -301,7 +301,7 @@ impl Emit<'_> {
     }
 
     /// A condition, and that under which addresses are affine, if there is one.
-    pub fn with_guard(&mut self, ok: V, guard: Option<V>) -> V {
+    pub(super) fn with_guard(&mut self, ok: V, guard: Option<V>) -> V {
         match guard {
             Some(guard) => self.ins().band(ok, guard),
             None => ok,

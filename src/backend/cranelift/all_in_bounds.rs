@@ -16,7 +16,7 @@ use crate::ssa::{Lane, MemAccess, Space};
 
 impl Emit<'_> {
     /// A load of which all lanes are inside, or else one in another way.
-    pub fn load_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
+    pub(super) fn load_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let elem = access.elem;
         let (fast, other, done) = self.in_bounds_blocks(access.space);
         let offsets = self.branch_if_inside(elem, lanes, fast, other);
@@ -44,7 +44,7 @@ impl Emit<'_> {
     }
 
     /// A load of records that are all inside, each as a vector, or else one by the runtime.
-    pub fn load_vec4(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+    pub(super) fn load_vec4(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
         let (elem, comps) = (access.elem, access.comps);
         let (fast, other, done) = self.in_bounds_blocks(access.space);
         let bytes = elem.bytes() * u32::from(comps);
@@ -79,7 +79,7 @@ impl Emit<'_> {
     }
 
     /// A store of which all lanes are inside, or else one in another way.
-    pub fn store_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
+    pub(super) fn store_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
         let elem = access.elem;
         self.compute_here(data.iter().copied());
         let (fast, other, done) = self.in_bounds_blocks(access.space);

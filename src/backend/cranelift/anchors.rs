@@ -249,7 +249,7 @@ impl Course<'_> {
 
 impl Emit<'_> {
     /// Where to compute what in a course of instructions.
-    pub fn anchors(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
+    pub(super) fn anchors(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
         match self.options.tuning.codegen {
             // Nothing is moved there.
             CodegenEffort::None => Anchors::default(),
@@ -258,7 +258,7 @@ impl Emit<'_> {
     }
 
     /// Computes what is to be computed in front of an instruction.
-    pub fn anchor(&mut self, anchors: &Anchors, number: usize) {
+    pub(super) fn anchor(&mut self, anchors: &Anchors, number: usize) {
         let Some(values) = anchors.at.get(&number) else {
             return;
         };

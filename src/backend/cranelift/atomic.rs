@@ -36,7 +36,7 @@ struct Element {
 
 impl Emit<'_> {
     /// A lane-wise atomic.
-    pub fn atomic(&mut self, inst: Inst, how: AtomicHow) {
+    pub(super) fn atomic(&mut self, inst: Inst, how: AtomicHow) {
         let f = self.f;
         let data = f.inst(inst);
         self.set_line(data.line);

@@ -11,7 +11,7 @@ const REVERSED_NIBBLES: u128 = 0x0F07_0B03_0D05_0901_0E06_0A02_0C04_0800;
 
 impl Emit<'_> {
     /// `Clz`, `Ctz`, `Popcnt` or `BitRev` of a scalar or piece.
-    pub fn bit_count(&mut self, op: UnOp, lane: Lane, vector: bool, v: V) -> V {
+    pub(super) fn bit_count(&mut self, op: UnOp, lane: Lane, vector: bool, v: V) -> V {
         if !vector {
             return match op {
                 UnOp::Clz => self.ins().clz(v),

@@ -44,7 +44,7 @@ impl Emit<'_> {
     }
 
     /// A block load.
-    pub fn block_load(&mut self, access: BlockAccess, args: &[Value], out: Value) {
+    pub(super) fn block_load(&mut self, access: BlockAccess, args: &[Value], out: Value) {
         if let Some(at) = self.f.fixed_registers(access, args) {
             let frame = self.frame();
             let ty = Ty::vector(access.elem, access.n);
@@ -91,7 +91,7 @@ impl Emit<'_> {
     }
 
     /// A block store.
-    pub fn block_store(&mut self, access: BlockAccess, args: &[Value]) {
+    pub(super) fn block_store(&mut self, access: BlockAccess, args: &[Value]) {
         let data = Self::data_args(access.space, args)[0];
         let parts = self.parts(data);
         if let Some(at) = self.f.fixed_registers(access, args) {
@@ -248,7 +248,7 @@ impl Emit<'_> {
     }
 
     /// Zeroes a slot.
-    pub fn clear_slot(&mut self, slot: ir::StackSlot, bytes: u32) {
+    fn clear_slot(&mut self, slot: ir::StackSlot, bytes: u32) {
         let zero = self.vconst(piece_type(Lane::I8), 0);
         let addr = self.slot_addr(slot, 0);
         for i in 0..bytes.div_ceil(16) {

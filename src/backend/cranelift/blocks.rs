@@ -35,7 +35,7 @@ const MAX_MASK_LANES: u16 = 32;
 
 impl Emit<'_> {
     /// Translates the whole function.
-    pub fn program(&mut self) {
+    pub(super) fn program(&mut self) {
         let (f, plan) = (self.f, self.access_plan);
         let too_wide = f
             .values
@@ -256,13 +256,13 @@ impl Emit<'_> {
     }
 
     /// The end of a block.
-    pub fn end(&mut self, block: Block) {
+    pub(super) fn end(&mut self, block: Block) {
         let data = self.f.block(block);
         self.set_line(data.term_line);
         self.terminator(&data.term);
     }
 
-    pub fn terminator(&mut self, term: &Term) {
+    fn terminator(&mut self, term: &Term) {
         match term {
             Term::None => {
                 self.bug("block without a terminator");
@@ -339,7 +339,7 @@ impl Emit<'_> {
     }
 
     /// Leaves when the launch was interrupted.
-    pub fn poll(&mut self) {
+    pub(super) fn poll(&mut self) {
         let flag = self.launch_field(offset_of!(LaunchCtx, interrupt), types::I64);
         // An atomic load: a plain one could be merged with the poll of an earlier loop.
         let set = self
@@ -359,7 +359,7 @@ impl Emit<'_> {
     }
 
     /// Block that returns with `Fault`.
-    pub fn fault_exit(&mut self) -> ir::Block {
+    pub(super) fn fault_exit(&mut self) -> ir::Block {
         if let Some(block) = self.ctx.fault {
             return block;
         }
@@ -369,7 +369,7 @@ impl Emit<'_> {
     }
 
     /// Block that returns with a status.
-    pub fn leave_block(&mut self, status: Status) -> ir::Block {
+    pub(super) fn leave_block(&mut self, status: Status) -> ir::Block {
         let block = self.new_cold_block();
         let here = std::mem::replace(&mut self.block, block);
         let v = self.iconst(types::I32, status as u64);

@@ -25,7 +25,7 @@ const WIDEST: u64 = 16;
 
 impl Emit<'_> {
     /// A check.
-    pub fn check_buffer(&mut self, inst: Inst, how: &CheckHow) {
+    pub(super) fn check_buffer(&mut self, inst: Inst, how: &CheckHow) {
         let data = self.f.inst(inst);
         self.set_line(data.line);
         let Op::CheckBuffer(check) = data.op else {
@@ -95,7 +95,7 @@ impl Emit<'_> {
     }
 
     /// Whether all lanes of a check are surely in the buffer that their pointer points into, or in buffers at all if it is not known; one test.
-    pub fn span_is_clear(&mut self, inst: Inst, check: BufferCheck, span: &CheckSpan) -> V {
+    pub(super) fn span_is_clear(&mut self, inst: Inst, check: BufferCheck, span: &CheckSpan) -> V {
         let (lowest, guard) = self.lowest(inst, span);
         let clear = match span.pointer {
             Some(pointer) => self.is_within(PointeeOf::new(check, pointer), (lowest, span.bytes)),
@@ -115,7 +115,7 @@ impl Emit<'_> {
     }
 
     /// Address of lane 0, and the condition under which the lanes run from there as planned.
-    pub fn run_of(&mut self, inst: Inst, run: &Run) -> Affine {
+    pub(super) fn run_of(&mut self, inst: Inst, run: &Run) -> Affine {
         let args = self.f.inst(inst).args.as_slice();
         match run {
             Run::One => Affine {
@@ -136,7 +136,7 @@ impl Emit<'_> {
     }
 
     /// Whether bytes from an address on are in the buffer that a pointer in the payload points into.
-    pub fn is_within(&mut self, pointee: PointeeOf, (address, bytes): (V, u64)) -> V {
+    pub(super) fn is_within(&mut self, pointee: PointeeOf, (address, bytes): (V, u64)) -> V {
         let start = self.pointee_start(pointee);
         let limit = self.hoisted(Key::PointeeLimit(pointee, bytes), |e| {
             let most = e.pointee_most(pointee, bytes);
@@ -169,7 +169,7 @@ impl Emit<'_> {
     }
 
     /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
-    pub fn are_within(
+    pub(super) fn are_within(
         &mut self,
         pointee: PointeeOf,
         bytes: u64,

@@ -86,7 +86,7 @@ pub(super) enum Key {
 
 impl Context {
     /// Empty, with the function's first block.
-    pub fn new(entry: ir::Block, barrier_loop: BarrierLoop) -> Context {
+    pub(super) fn new(entry: ir::Block, barrier_loop: BarrierLoop) -> Context {
         Context {
             entry,
             thread_start: None,
@@ -109,12 +109,12 @@ impl Context {
 
 impl Emit<'_> {
     /// A value that is made once in the entry block.
-    pub fn hoisted(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
+    pub(super) fn hoisted(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
         self.once(key, self.ctx.entry, make)
     }
 
     /// A value that is made once a thread.
-    pub fn per_thread(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
+    pub(super) fn per_thread(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
         match self.ctx.thread_start {
             Some(block) => self.once(key, block, make),
             None => make(self),
@@ -142,22 +142,22 @@ impl Emit<'_> {
     }
 
     /// The `GroupCtx`.
-    pub fn group(&mut self) -> V {
+    pub(super) fn group(&mut self) -> V {
         self.need(self.ctx.group)
     }
 
     /// The thread's number.
-    pub fn thread_index(&mut self) -> V {
+    pub(super) fn thread_index(&mut self) -> V {
         self.need(self.ctx.index)
     }
 
     /// The thread's `ThreadCtx`.
-    pub fn thread(&mut self) -> V {
+    pub(super) fn thread(&mut self) -> V {
         self.need(self.ctx.thread)
     }
 
     /// Field of the group.
-    pub fn group_field(&mut self, offset: usize, ty: Type) -> V {
+    pub(super) fn group_field(&mut self, offset: usize, ty: Type) -> V {
         self.hoisted(Key::Group(offset, ty), |e| {
             let group = e.group();
             e.ins().load(ty, READONLY, group, offset as i32)
@@ -165,7 +165,7 @@ impl Emit<'_> {
     }
 
     /// Field of the launch.
-    pub fn launch_field(&mut self, offset: usize, ty: Type) -> V {
+    pub(super) fn launch_field(&mut self, offset: usize, ty: Type) -> V {
         let launch = self.group_field(offset_of!(GroupCtx, launch), types::I64);
         self.hoisted(Key::Launch(offset, ty), |e| {
             e.ins().load(ty, READONLY, launch, offset as i32)
@@ -173,7 +173,7 @@ impl Emit<'_> {
     }
 
     /// Field of the thread.
-    pub fn thread_field(&mut self, offset: usize, ty: Type) -> V {
+    pub(super) fn thread_field(&mut self, offset: usize, ty: Type) -> V {
         let thread = self.thread();
         self.per_thread(Key::Thread(offset, ty), |e| {
             e.ins().load(ty, DATA, thread, offset as i32)
@@ -181,17 +181,17 @@ impl Emit<'_> {
     }
 
     /// Where masked-off stores go.
-    pub fn sink(&mut self) -> V {
+    pub(super) fn sink(&mut self) -> V {
         self.group_field(offset_of!(GroupCtx, sink), types::I64)
     }
 
     /// The thread's frame.
-    pub fn frame(&mut self) -> V {
+    pub(super) fn frame(&mut self) -> V {
         self.thread_field(offset_of!(ThreadCtx, frame), types::I64)
     }
 
     /// A launch-provided value.
-    pub fn input(&mut self, input: Input, out: Value) {
+    pub(super) fn input(&mut self, input: Input, out: Value) {
         let ty = self.ty(out);
         let v = match input {
             Input::LocalId { dim, lane } => {
@@ -254,7 +254,13 @@ impl Emit<'_> {
     }
 
     /// Loads exactly the bytes of a scalar or vector.
-    pub fn load_value(&mut self, addr: V, offset: i32, ty: Ty, flags: ir::MemFlagsData) -> Vec<V> {
+    pub(super) fn load_value(
+        &mut self,
+        addr: V,
+        offset: i32,
+        ty: Ty,
+        flags: ir::MemFlagsData,
+    ) -> Vec<V> {
         if ty.is_scalar() {
             return vec![self.ins().load(scalar_type(ty.lane), flags, addr, offset)];
         }
@@ -306,7 +312,7 @@ impl Emit<'_> {
     }
 
     /// Stores exactly the bytes of a scalar or vector.
-    pub fn store_value(&mut self, addr: V, offset: i32, ty: Ty, parts: &[V]) {
+    pub(super) fn store_value(&mut self, addr: V, offset: i32, ty: Ty, parts: &[V]) {
         if ty.is_scalar() {
             self.ins().store(DATA, parts[0], addr, offset);
             return;
@@ -332,7 +338,7 @@ impl Emit<'_> {
     }
 
     /// Saves a value in the thread's frame; masks are 32-bit words.
-    pub fn frame_store(&mut self, offset: u32, v: Value) {
+    pub(super) fn frame_store(&mut self, offset: u32, v: Value) {
         let ty = self.ty(v);
         let frame = self.frame();
         if ty.lane == Lane::I1 && !ty.is_scalar() {
@@ -348,7 +354,7 @@ impl Emit<'_> {
     }
 
     /// Reads what [`Emit::frame_store`] saved.
-    pub fn frame_load(&mut self, offset: u32, out: Value) {
+    pub(super) fn frame_load(&mut self, offset: u32, out: Value) {
         let ty = self.ty(out);
         let frame = self.frame();
         if ty.lane == Lane::I1 && !ty.is_scalar() {

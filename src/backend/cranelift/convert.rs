@@ -13,7 +13,7 @@ use crate::ssa::{Conv, Lane, Ty, Value};
 
 impl Emit<'_> {
     /// A conversion instruction.
-    pub fn convert(&mut self, conv: Conv, out: Value, a: Value) {
+    pub(super) fn convert(&mut self, conv: Conv, out: Value, a: Value) {
         let (from, to) = (self.ty(a), self.ty(out));
         if to.lane == Lane::I1 {
             return self.to_condition(out, a);
@@ -162,7 +162,7 @@ impl Emit<'_> {
     }
 
     /// Sign- or zero-extends integer pieces.
-    pub fn extend_pieces(&mut self, from: Ty, to: Ty, parts: Vec<V>, signed: bool) -> Vec<V> {
+    fn extend_pieces(&mut self, from: Ty, to: Ty, parts: Vec<V>, signed: bool) -> Vec<V> {
         if from.lane.bytes() >= to.lane.bytes() {
             return parts;
         }
@@ -182,7 +182,7 @@ impl Emit<'_> {
     }
 
     /// Keeps the low bits of integer lanes.
-    pub fn truncate_pieces(&mut self, from: Ty, to: Ty, parts: Vec<V>) -> Vec<V> {
+    fn truncate_pieces(&mut self, from: Ty, to: Ty, parts: Vec<V>) -> Vec<V> {
         if from.lane.bytes() <= to.lane.bytes() {
             return parts;
         }

@@ -16,7 +16,7 @@ const ROUNDING_OFFSET: u64 = 0x4338_0000_0000_0000;
 
 impl Emit<'_> {
     /// A division or remainder.
-    pub fn divide(&mut self, op: BinOp, out: Value, a: Value, b: Value) {
+    pub(super) fn divide(&mut self, op: BinOp, out: Value, a: Value, b: Value) {
         let ty = self.ty(out);
         let operands = [self.parts(a), self.parts(b)];
         let result = if ty.is_scalar() {
@@ -140,7 +140,7 @@ impl Emit<'_> {
     }
 
     /// Four 32-bit integers as doubles.
-    pub fn words_to_doubles(&mut self, words: V, signed: bool) -> (V, V) {
+    pub(super) fn words_to_doubles(&mut self, words: V, signed: bool) -> (V, V) {
         debug_assert_eq!(per_piece(Lane::I32), 4);
         let upper = self.shuffle_lanes(Lane::I32, words, words, &[2, 3, 2, 3]);
         let one = |e: &mut Self, w: V| {

@@ -175,12 +175,12 @@ pub(super) const READONLY: MemFlagsData = MemFlagsData::new()
 
 impl Emit<'_> {
     /// Appends to the current block.
-    pub fn ins(&mut self) -> Ins<'_> {
+    pub(super) fn ins(&mut self) -> Ins<'_> {
         self.at(self.block)
     }
 
     /// Appends to `block`.
-    pub fn at(&mut self, block: ir::Block) -> Ins<'_> {
+    fn at(&mut self, block: ir::Block) -> Ins<'_> {
         Ins {
             func: &mut self.func,
             block,
@@ -190,13 +190,13 @@ impl Emit<'_> {
 
     /// Records that the input or this code generator is wrong; the first report is returned to
     /// the caller in place of code.
-    pub fn bug(&mut self, what: impl Into<String>) {
+    pub(super) fn bug(&mut self, what: impl Into<String>) {
         let what = what.into();
         self.bug.get_or_insert(what);
     }
 
     /// Source line of the instructions that follow, 0 for none.
-    pub fn set_line(&mut self, line: u32) {
+    pub(super) fn set_line(&mut self, line: u32) {
         self.loc = if line == 0 {
             SourceLoc::default()
         } else {
@@ -205,37 +205,37 @@ impl Emit<'_> {
     }
 
     /// A new block at the end of the layout.
-    pub fn new_block(&mut self) -> ir::Block {
+    pub(super) fn new_block(&mut self) -> ir::Block {
         let block = self.func.dfg.make_block();
         self.func.layout.append_block(block);
         block
     }
 
     /// A new block that is rarely reached.
-    pub fn new_cold_block(&mut self) -> ir::Block {
+    pub(super) fn new_cold_block(&mut self) -> ir::Block {
         let block = self.new_block();
         self.func.layout.set_cold(block);
         block
     }
 
     /// Jumps with plain arguments.
-    pub fn jump(&mut self, to: ir::Block, args: &[V]) {
+    pub(super) fn jump(&mut self, to: ir::Block, args: &[V]) {
         let args: Vec<BlockArg> = args.iter().map(|&v| v.into()).collect();
         self.ins().jump(to, &args);
     }
 
     /// Branches without arguments.
-    pub fn branch(&mut self, cond: V, then: ir::Block, other: ir::Block) {
+    pub(super) fn branch(&mut self, cond: V, then: ir::Block, other: ir::Block) {
         self.ins().brif(cond, then, &[], other, &[]);
     }
 
     /// Type of a Cranelift value.
-    pub fn type_of(&self, v: V) -> Type {
+    pub(super) fn type_of(&self, v: V) -> Type {
         self.func.dfg.value_type(v)
     }
 
     /// An integer constant.
-    pub fn iconst(&mut self, ty: Type, value: u64) -> V {
+    pub(super) fn iconst(&mut self, ty: Type, value: u64) -> V {
         let bits = ty.bits();
         let value = if bits < 64 {
             value & ((1 << bits) - 1)
@@ -246,7 +246,7 @@ impl Emit<'_> {
     }
 
     /// A 128-bit constant of piece type `ty`; the low byte is the low end of lane 0.
-    pub fn vconst(&mut self, ty: Type, bytes: u128) -> V {
+    pub(super) fn vconst(&mut self, ty: Type, bytes: u128) -> V {
         if let Some(v) = self.cache.constant(ty, bytes) {
             return v;
         }
@@ -258,12 +258,12 @@ impl Emit<'_> {
     }
 
     /// A piece with `bits` in every lane.
-    pub fn vsplat(&mut self, lane: Lane, bits: u64) -> V {
+    pub(super) fn vsplat(&mut self, lane: Lane, bits: u64) -> V {
         self.vconst(piece_type(lane), splat_bits(lane, bits))
     }
 
     /// A scalar constant.
-    pub fn sconst(&mut self, lane: Lane, bits: u64) -> V {
+    pub(super) fn sconst(&mut self, lane: Lane, bits: u64) -> V {
         match lane {
             Lane::F32 => self
                 .ins()
@@ -274,7 +274,7 @@ impl Emit<'_> {
     }
 
     /// `bits` as a scalar or in every lane of a piece.
-    pub fn konst(&mut self, lane: Lane, vector: bool, bits: u64) -> V {
+    pub(super) fn konst(&mut self, lane: Lane, vector: bool, bits: u64) -> V {
         if vector {
             self.vsplat(lane, bits)
         } else {
@@ -283,7 +283,7 @@ impl Emit<'_> {
     }
 
     /// The same bits as another type of the same size.
-    pub fn cast(&mut self, v: V, ty: Type) -> V {
+    pub(super) fn cast(&mut self, v: V, ty: Type) -> V {
         if self.type_of(v) == ty {
             return v;
         }
@@ -292,12 +292,12 @@ impl Emit<'_> {
     }
 
     /// The same bits as pieces of `lane`.
-    pub fn cast_piece(&mut self, v: V, lane: Lane) -> V {
+    pub(super) fn cast_piece(&mut self, v: V, lane: Lane) -> V {
         self.cast(v, piece_type(lane))
     }
 
     /// Zero-extends or truncates a scalar integer.
-    pub fn resize(&mut self, v: V, ty: Type) -> V {
+    pub(super) fn resize(&mut self, v: V, ty: Type) -> V {
         let have = self.type_of(v).bits();
         match have.cmp(&ty.bits()) {
             std::cmp::Ordering::Less => self.ins().uextend(ty, v),
@@ -307,7 +307,7 @@ impl Emit<'_> {
     }
 
     /// Byte shuffle of two pieces; the result has the type of the first.
-    pub fn shuffle_bytes(&mut self, a: V, b: V, bytes: [u8; 16]) -> V {
+    pub(super) fn shuffle_bytes(&mut self, a: V, b: V, bytes: [u8; 16]) -> V {
         let ty = self.type_of(a);
         let a8 = self.cast(a, types::I8X16);
         let b8 = self.cast(b, types::I8X16);
@@ -317,7 +317,7 @@ impl Emit<'_> {
     }
 
     /// Lane shuffle of two pieces of the same lane; indices count through both.
-    pub fn shuffle_lanes(&mut self, lane: Lane, a: V, b: V, lanes: &[u8]) -> V {
+    pub(super) fn shuffle_lanes(&mut self, lane: Lane, a: V, b: V, lanes: &[u8]) -> V {
         let width = lane.bytes() as u8;
         let mut bytes = [0u8; 16];
         for (i, byte) in bytes.iter_mut().enumerate() {
@@ -328,20 +328,20 @@ impl Emit<'_> {
     }
 
     /// A stack slot of at least `bytes` bytes, a multiple of 16, aligned for pieces.
-    pub fn slot(&mut self, bytes: u32) -> StackSlot {
+    pub(super) fn slot(&mut self, bytes: u32) -> StackSlot {
         let size = bytes.next_multiple_of(16).max(16);
         let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4);
         self.func.create_sized_stack_slot(data)
     }
 
     /// Address of a byte of a stack slot.
-    pub fn slot_addr(&mut self, slot: StackSlot, offset: u32) -> V {
+    pub(super) fn slot_addr(&mut self, slot: StackSlot, offset: u32) -> V {
         self.ins()
             .stack_addr(types::I64, slot, offset.cast_signed())
     }
 
     /// Stores whole pieces (or a scalar) to byte `at` of a slot.
-    pub fn spill(&mut self, slot: StackSlot, at: u32, parts: &[V]) {
+    pub(super) fn spill(&mut self, slot: StackSlot, at: u32, parts: &[V]) {
         let addr = self.slot_addr(slot, at);
         for (i, &v) in parts.iter().enumerate() {
             self.ins().store(DATA, v, addr, 16 * i as i32);
@@ -349,7 +349,7 @@ impl Emit<'_> {
     }
 
     /// Loads what [`Emit::spill`] stored, for a value of type `ty`.
-    pub fn unspill(&mut self, slot: StackSlot, at: u32, ty: Ty) -> Vec<V> {
+    pub(super) fn unspill(&mut self, slot: StackSlot, at: u32, ty: Ty) -> Vec<V> {
         let addr = self.slot_addr(slot, at);
         if ty.is_scalar() {
             return vec![self.ins().load(scalar_type(ty.lane), DATA, addr, 0)];

@@ -15,7 +15,13 @@ use crate::ssa::{AlignCheck, Value};
 impl Emit<'_> {
     /// Calls the fault helper when any bit is set; under `Trap` leaves the function. When it goes on,
     /// `then` comes next.
-    pub fn report(&mut self, lanes: &Lanes, faulting: V, site: u32, then: impl FnOnce(&mut Self)) {
+    pub(super) fn report(
+        &mut self,
+        lanes: &Lanes,
+        faulting: V,
+        site: u32,
+        then: impl FnOnce(&mut Self),
+    ) {
         let cold = self.new_cold_block();
         let go_on = self.new_block();
         self.branch(faulting, cold, go_on);
@@ -32,7 +38,7 @@ impl Emit<'_> {
     }
 
     /// Lanes of an atomic whose addresses are rounded down.
-    pub fn check_aligned(&mut self, check: AlignCheck, args: &[Value]) {
+    pub(super) fn check_aligned(&mut self, check: AlignCheck, args: &[Value]) {
         let lanes = self.lanes(check.space, args);
         let odd = self.enabled_lanes(&lanes);
         let (cold, go_on) = (self.new_cold_block(), self.new_block());
@@ -83,7 +89,7 @@ impl Emit<'_> {
     }
 
     /// Address of an array of the lanes' addresses, 64 bits each.
-    pub fn wide_addresses(&mut self, lanes: &Lanes) -> V {
+    pub(super) fn wide_addresses(&mut self, lanes: &Lanes) -> V {
         let mut wide = Vec::new();
         for &part in &lanes.addr {
             if lanes.count == 1 {

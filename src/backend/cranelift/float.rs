@@ -23,7 +23,7 @@ const fn float_cc(cond: FCond) -> FloatCC {
 
 impl Emit<'_> {
     /// Float comparison.
-    pub fn fcmp(&mut self, cond: FCond, out: Value, a: Value, b: Value) {
+    pub(super) fn fcmp(&mut self, cond: FCond, out: Value, a: Value, b: Value) {
         let ty = self.ty(a);
         let cc = float_cc(cond);
         let operands = [self.parts(a), self.parts(b)];
@@ -35,7 +35,7 @@ impl Emit<'_> {
     }
 
     /// `a * b + c` with one rounding; the helper does it where the target has no instruction.
-    pub fn fma(&mut self, out: Value, args: &[Value]) {
+    pub(super) fn fma(&mut self, out: Value, args: &[Value]) {
         let mut operands: Vec<_> = args.iter().map(|&a| self.parts(a)).collect();
         let ty = self.ty(out);
         // The first operand's register takes the result: better not one that is the same for every thread.

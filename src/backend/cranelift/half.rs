@@ -20,7 +20,7 @@ const REBIAS: u64 = 112 << 23;
 
 impl Emit<'_> {
     /// Words with binary16 bits in their low half to `f32`.
-    pub fn half_to_float(&mut self, words: V) -> V {
+    pub(super) fn half_to_float(&mut self, words: V) -> V {
         let low15 = self.vsplat(Lane::I32, 0x7FFF);
         let magnitude = self.ins().band(words, low15);
         let placed = self.shift_left_by(magnitude, 13);
@@ -42,7 +42,7 @@ impl Emit<'_> {
     }
 
     /// `f32` to words with binary16 bits in their low half.
-    pub fn float_to_half(&mut self, float: V) -> V {
+    pub(super) fn float_to_half(&mut self, float: V) -> V {
         let bits = self.cast(float, types::I32X4);
         let low31 = self.vsplat(Lane::I32, 0x7FFF_FFFF);
         let a = self.ins().band(bits, low31);
@@ -82,7 +82,7 @@ impl Emit<'_> {
 
     /// Two pieces of `f64` to one of `f32`, rounded to odd: a second rounding to binary16 then
     /// gives what one rounding from `f64` would.
-    pub fn doubles_to_odd_floats(&mut self, low: V, high: V) -> V {
+    pub(super) fn doubles_to_odd_floats(&mut self, low: V, high: V) -> V {
         let nearest = self.demote_pair(low, high);
         let (back_low, back_high) = self.promote_piece(nearest);
         let inexact = self.compare_pair(FloatCC::NotEqual, [back_low, low], [back_high, high]);
@@ -106,14 +106,14 @@ impl Emit<'_> {
     }
 
     /// Two pieces of `f64` as one of `f32`, nearest-even.
-    pub fn demote_pair(&mut self, low: V, high: V) -> V {
+    pub(super) fn demote_pair(&mut self, low: V, high: V) -> V {
         let low = self.ins().fvdemote(low);
         let high = self.ins().fvdemote(high);
         self.shuffle_lanes(Lane::F32, low, high, &[0, 1, 4, 5])
     }
 
     /// A piece of `f32` as two of `f64`.
-    pub fn promote_piece(&mut self, v: V) -> (V, V) {
+    pub(super) fn promote_piece(&mut self, v: V) -> (V, V) {
         let low = self.ins().fvpromote_low(v);
         let upper = self.shuffle_lanes(Lane::F32, v, v, &[2, 3, 2, 3]);
         (low, self.ins().fvpromote_low(upper))

@@ -32,17 +32,22 @@ fn signature(call_conv: CallConv, params: &[Type], result: Option<Type>) -> Sign
 
 impl Emit<'_> {
     /// Calls the helper whose pointer is at `offset` in the table.
-    pub fn call_helper(&mut self, offset: usize, result: Option<Type>, args: &[V]) -> Option<V> {
+    pub(super) fn call_helper(
+        &mut self,
+        offset: usize,
+        result: Option<Type>,
+        args: &[V],
+    ) -> Option<V> {
         self.call_table(self.target.call_conv, offset, result, args)
     }
 
     /// Calls a helper that keeps all registers, see [`Self::answer`].
-    pub fn call_preserve_all(&mut self, offset: usize, args: &[V]) {
+    pub(super) fn call_preserve_all(&mut self, offset: usize, args: &[V]) {
         self.call_table(CallConv::PreserveAll, offset, None, args);
     }
 
     /// What the helper that keeps all registers and was called last has to say.
-    pub fn answer(&mut self) -> V {
+    pub(super) fn answer(&mut self) -> V {
         let group = self.group();
         let at = offset_of!(GroupCtx, answer) as i32;
         self.ins().load(types::I32, DATA, group, at)
@@ -74,13 +79,13 @@ impl Emit<'_> {
     }
 
     /// Time stamp.
-    pub fn call_tsc(&mut self) -> V {
+    pub(super) fn call_tsc(&mut self) -> V {
         let v = self.call_helper(offset_of!(Helpers, tsc), Some(types::I64), &[]);
         v.unwrap_or_else(|| self.iconst(types::I64, 0))
     }
 
     /// A step at a named barrier.
-    pub fn named_barrier(&mut self, step: BarrierStep, args: &[Value], out: Value) {
+    pub(super) fn named_barrier(&mut self, step: BarrierStep, args: &[Value], out: Value) {
         let step = match step {
             BarrierStep::Signal => named_barrier::SIGNAL,
             BarrierStep::Pass => named_barrier::PASS,
@@ -96,7 +101,7 @@ impl Emit<'_> {
     }
 
     /// A check of a barrier. The runtime decides what is wrong: a call more is little beside the wait.
-    pub fn check_barrier(&mut self, check: BarrierCheck, lanes: Value) {
+    pub(super) fn check_barrier(&mut self, check: BarrierCheck, lanes: Value) {
         let args = [
             self.group(),
             self.thread_index(),
@@ -109,7 +114,7 @@ impl Emit<'_> {
     }
 
     /// Leaves the function where a helper that has found a fault says so, under the policy that stops.
-    pub fn stop_on_fault(&mut self, stop: Option<V>) {
+    pub(super) fn stop_on_fault(&mut self, stop: Option<V>) {
         if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
             let leave = self.fault_exit();
             let ignored = self.new_block();
@@ -120,7 +125,7 @@ impl Emit<'_> {
     }
 
     /// A float operation under `cr0`.
-    pub fn fp_env(&mut self, op: FpEnvOp, out: Value, args: &[Value]) {
+    pub(super) fn fp_env(&mut self, op: FpEnvOp, out: Value, args: &[Value]) {
         let to = self.ty(out);
         let cr0 = self.scalar(args[0]);
         let from = args.get(1).map_or(to, |&a| self.ty(a));
@@ -130,7 +135,7 @@ impl Emit<'_> {
     }
 
     /// Calls [`Helpers::fp_env`] with operands and result on the stack: pointers to the operands, the operands, the result.
-    pub fn call_fp_env(
+    pub(super) fn call_fp_env(
         &mut self,
         op: FpEnvOp,
         cr0: V,

@@ -15,7 +15,7 @@ const ROWS: u32 = 7;
 
 impl Emit<'_> {
     /// An image message.
-    pub fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) {
+    pub(super) fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) {
         let lanes = self.lanes(Space::Surface, args);
         let sampler = self.scalar(args[3]);
         let ty = Ty::vector(Lane::I32, lanes.count);

@@ -12,7 +12,7 @@ use crate::ssa::{RaceCheck, Value};
 
 impl Emit<'_> {
     /// Leaves the function if a mark is set, or a condition.
-    pub fn suspect(&mut self, args: &[Value]) {
+    pub(super) fn suspect(&mut self, args: &[Value]) {
         let set = self.any_set(args);
         let leave = self.suspect_block();
         let go_on = self.new_block();
@@ -21,7 +21,7 @@ impl Emit<'_> {
     }
 
     /// The block that leaves with [`Status::Suspect`].
-    pub fn suspect_block(&mut self) -> ir::Block {
+    pub(super) fn suspect_block(&mut self) -> ir::Block {
         match self.ctx.suspect {
             Some(block) => block,
             None => {
@@ -33,7 +33,7 @@ impl Emit<'_> {
     }
 
     /// Clears the marks of the lanes of a store if any is set.
-    pub fn initialise(&mut self, check: RaceCheck, args: &[Value]) {
+    pub(super) fn initialise(&mut self, check: RaceCheck, args: &[Value]) {
         let (operands, marks) = args.split_at(2 + usize::from(check.space.has_surface()));
         let set = self.any_set(marks);
         let (cold, go_on) = (self.new_cold_block(), self.new_block());

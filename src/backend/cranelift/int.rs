@@ -26,7 +26,7 @@ pub(super) const fn int_cc(cond: ICond) -> IntCC {
 
 impl Emit<'_> {
     /// Integer comparison.
-    pub fn icmp(&mut self, cond: ICond, out: Value, a: Value, b: Value) {
+    pub(super) fn icmp(&mut self, cond: ICond, out: Value, a: Value, b: Value) {
         let ty = self.ty(a);
         if ty.lane == Lane::I1 {
             return self.icmp_conditions(cond, out, a, b);
@@ -84,7 +84,7 @@ impl Emit<'_> {
     }
 
     /// Low half of a product.
-    pub fn multiply(&mut self, lane: Lane, vector: bool, a: V, b: V) -> V {
+    pub(super) fn multiply(&mut self, lane: Lane, vector: bool, a: V, b: V) -> V {
         if !vector || lane != Lane::I8 {
             return self.ins().imul(a, b);
         }
@@ -96,7 +96,14 @@ impl Emit<'_> {
     }
 
     /// High half of a product.
-    pub fn multiply_high(&mut self, lane: Lane, vector: bool, signed: bool, a: V, b: V) -> V {
+    pub(super) fn multiply_high(
+        &mut self,
+        lane: Lane,
+        vector: bool,
+        signed: bool,
+        a: V,
+        b: V,
+    ) -> V {
         if vector {
             return self.multiply_high_piece(lane, signed, a, b);
         }
@@ -148,7 +155,7 @@ impl Emit<'_> {
     }
 
     /// Saturating sum or difference.
-    pub fn saturated(&mut self, op: BinOp, lane: Lane, vector: bool, a: V, b: V) -> V {
+    pub(super) fn saturated(&mut self, op: BinOp, lane: Lane, vector: bool, a: V, b: V) -> V {
         let add = op == BinOp::SAddSat;
         if vector && matches!(lane, Lane::I8 | Lane::I16) {
             return match add {
@@ -178,7 +185,7 @@ impl Emit<'_> {
     }
 
     /// Minimum or maximum.
-    pub fn min_max(&mut self, op: BinOp, lane: Lane, vector: bool, a: V, b: V) -> V {
+    pub(super) fn min_max(&mut self, op: BinOp, lane: Lane, vector: bool, a: V, b: V) -> V {
         if vector && lane != Lane::I64 {
             return match op {
                 BinOp::SMin => self.ins().smin(a, b),
@@ -202,7 +209,7 @@ impl Emit<'_> {
     }
 
     /// Both halves of an integer piece at twice the width.
-    pub fn widen_piece(&mut self, v: V, signed: bool) -> (V, V) {
+    pub(super) fn widen_piece(&mut self, v: V, signed: bool) -> (V, V) {
         if signed {
             (self.ins().swiden_low(v), self.ins().swiden_high(v))
         } else {
@@ -211,7 +218,7 @@ impl Emit<'_> {
     }
 
     /// Low halves of the lanes of two integer pieces of `wide` lanes, as one piece.
-    pub fn truncate_pair(&mut self, wide: Lane, low: V, high: V) -> V {
+    pub(super) fn truncate_pair(&mut self, wide: Lane, low: V, high: V) -> V {
         let half = int_lane(wide.bytes() / 2);
         if self.target.x64 && wide != Lane::I64 {
             let keep = self.vsplat(wide, (1 << half.bits()) - 1);

@@ -47,7 +47,7 @@ pub(super) struct Tested {
 
 impl Emit<'_> {
     /// A load that asks of each lane whether it is enabled and inside.
-    pub fn load_each(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
+    pub(super) fn load_each(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let tested = self.test_lanes(access, lanes);
         let elem = access.elem;
         if self.access_plan.limits.gather == Gather::Branch {
@@ -67,7 +67,7 @@ impl Emit<'_> {
     ///
     /// Branches keep the code generator from loading all lanes before it puts the first two together. They ask for the base,
     /// which there always is.
-    pub fn load_pieces(
+    pub(super) fn load_pieces(
         &mut self,
         elem: Lane,
         lanes: &Lanes,
@@ -123,7 +123,7 @@ impl Emit<'_> {
     }
 
     /// A store of one element a lane, in the order of the lanes.
-    pub fn store_inline(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
+    pub(super) fn store_inline(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
         let elem = access.elem;
         let tested = self.test_lanes(access, lanes);
         if self.access_plan.limits.gather == Gather::Branch {
@@ -145,13 +145,13 @@ impl Emit<'_> {
     }
 
     /// A store of the lanes that are enabled and inside.
-    pub fn store_inside(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, data: &[V]) {
+    pub(super) fn store_inside(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, data: &[V]) {
         let bits = self.inside_bits(tested, lanes);
         self.store_lanes(elem, lanes, &tested.offsets, Some(bits), data);
     }
 
     /// A store of all lanes, or of those whose bits are set: others go to the sink.
-    pub fn store_lanes(
+    pub(super) fn store_lanes(
         &mut self,
         elem: Lane,
         lanes: &Lanes,
@@ -195,7 +195,7 @@ impl Emit<'_> {
     }
 
     /// Finds the lanes that are enabled and inside; reports those that are enabled and not.
-    pub fn test_lanes(&mut self, access: MemAccess, lanes: &Lanes) -> Tested {
+    pub(super) fn test_lanes(&mut self, access: MemAccess, lanes: &Lanes) -> Tested {
         let (offsets, outside) = self.compare_lanes(access.elem, lanes);
         let width = offsets.lane.bytes();
         let every = self.is_const_full(lanes.mask);
@@ -220,7 +220,7 @@ impl Emit<'_> {
     }
 
     /// Offsets in the region, and masks of those that are not inside, whether enabled or not.
-    pub fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> (Offsets, Vec<V>) {
+    pub(super) fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> (Offsets, Vec<V>) {
         if let Some(scaled) = self.scaled(lanes).filter(|_| lanes.flat) {
             return self.compare_scaled(lanes.region, elem.bytes(), &scaled, Compare::Exactly);
         }
@@ -235,7 +235,7 @@ impl Emit<'_> {
     }
 
     /// Offsets in the region.
-    pub fn lane_offsets(&mut self, lanes: &Lanes) -> Vec<V> {
+    pub(super) fn lane_offsets(&mut self, lanes: &Lanes) -> Vec<V> {
         if !lanes.flat {
             return lanes.addr.clone();
         }
@@ -252,7 +252,7 @@ impl Emit<'_> {
     }
 
     /// Masks of offsets at which a given number of bytes are not inside.
-    pub fn outside_limit(&mut self, bytes: u32, lanes: &Lanes, offsets: &[V]) -> Vec<V> {
+    pub(super) fn outside_limit(&mut self, bytes: u32, lanes: &Lanes, offsets: &[V]) -> Vec<V> {
         let limit = match lanes.flat {
             true => self.flat_limit(bytes),
             false => self.limit(lanes.region, bytes),
@@ -279,7 +279,7 @@ impl Emit<'_> {
         }
     }
 
-    pub fn pointer_to_lane(
+    pub(super) fn pointer_to_lane(
         &mut self,
         start: Option<(V, u8)>,
         lane: Lane,

@@ -12,7 +12,7 @@ use crate::ssa::{Lane, Ty, Value};
 
 impl Emit<'_> {
     /// A vector of addresses as the access plan follows it.
-    pub fn local_shape(&mut self, addr: Value, sum: &Sum) -> Affine {
+    pub(super) fn local_shape(&mut self, addr: Value, sum: &Sum) -> Affine {
         let ty = self.ty(addr);
         let base = self.first_address(addr, sum);
         let mut guard: Option<V> = None;

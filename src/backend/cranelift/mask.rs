@@ -31,7 +31,7 @@ fn pieces_for(lanes: u16, width: u32) -> usize {
 
 impl Emit<'_> {
     /// The form a mask value is held in. A scalar `i1` counts as bits.
-    pub fn mask(&mut self, v: ssa::Value) -> MaskRepr {
+    pub(super) fn mask(&mut self, v: ssa::Value) -> MaskRepr {
         if let Some(bits) = self.mask_const(v) {
             return MaskRepr::Const(bits);
         }
@@ -45,17 +45,17 @@ impl Emit<'_> {
     }
 
     /// True for masks that are constants of which every lane is enabled.
-    pub fn is_const_full(&self, v: ssa::Value) -> bool {
+    pub(super) fn is_const_full(&self, v: ssa::Value) -> bool {
         consts::is_full(self.f, v)
     }
 
     /// Bits of a constant mask.
-    pub fn mask_const(&self, v: ssa::Value) -> Option<u64> {
+    pub(super) fn mask_const(&self, v: ssa::Value) -> Option<u64> {
         consts::mask(self.f, v)
     }
 
     /// Bits form of a mask value.
-    pub fn mask_bits(&mut self, v: ssa::Value) -> V {
+    pub(super) fn mask_bits(&mut self, v: ssa::Value) -> V {
         if let Some(bits) = self.cache.bits(v) {
             return bits;
         }
@@ -67,7 +67,7 @@ impl Emit<'_> {
     }
 
     /// Vector form of a mask value at a lane width in bytes.
-    pub fn mask_vec(&mut self, v: ssa::Value, width: u32) -> Vec<V> {
+    pub(super) fn mask_vec(&mut self, v: ssa::Value, width: u32) -> Vec<V> {
         if let Some(pieces) = self.cache.vector(v, width) {
             return pieces.to_vec();
         }
@@ -79,7 +79,7 @@ impl Emit<'_> {
     }
 
     /// Bits form of any mask.
-    pub fn repr_bits(&mut self, mask: &MaskRepr, lanes: u16) -> V {
+    pub(super) fn repr_bits(&mut self, mask: &MaskRepr, lanes: u16) -> V {
         match mask {
             MaskRepr::Const(bits) => self.iconst(types::I32, *bits),
             MaskRepr::Bits(v) => *v,
@@ -88,7 +88,7 @@ impl Emit<'_> {
     }
 
     /// Vector form of any mask.
-    pub fn repr_vec(&mut self, mask: &MaskRepr, lanes: u16, width: u32) -> Vec<V> {
+    pub(super) fn repr_vec(&mut self, mask: &MaskRepr, lanes: u16, width: u32) -> Vec<V> {
         match mask {
             MaskRepr::Const(bits) => self.const_vec(*bits, lanes, width),
             MaskRepr::Bits(v) => self.bits_to_vec(*v, lanes, width),
@@ -158,7 +158,7 @@ impl Emit<'_> {
     }
 
     /// Gathers one bit a lane, narrowing to bytes first when there are several pieces.
-    pub fn vec_to_bits(&mut self, width: u32, pieces: &[V], lanes: u16) -> V {
+    pub(super) fn vec_to_bits(&mut self, width: u32, pieces: &[V], lanes: u16) -> V {
         let mut width = width;
         let mut pieces = pieces.to_vec();
         while width > 1 && (pieces.len() > 1 || width == 2) {
@@ -184,7 +184,13 @@ impl Emit<'_> {
     }
 
     /// Same mask at another lane width.
-    pub fn mask_rewidth(&mut self, pieces: Vec<V>, have: u32, want: u32, lanes: u16) -> Vec<V> {
+    pub(super) fn mask_rewidth(
+        &mut self,
+        pieces: Vec<V>,
+        have: u32,
+        want: u32,
+        lanes: u16,
+    ) -> Vec<V> {
         match have.cmp(&want) {
             std::cmp::Ordering::Equal => pieces,
             std::cmp::Ordering::Greater => {
@@ -219,7 +225,7 @@ impl Emit<'_> {
     }
 
     /// `any` or `all` of a mask as `i8` 0 or 1.
-    pub fn mask_test(&mut self, v: ssa::Value, all: bool) -> V {
+    pub(super) fn mask_test(&mut self, v: ssa::Value, all: bool) -> V {
         let lanes = self.ty(v).lanes;
         let every = full(lanes);
         match self.mask(v) {
@@ -246,7 +252,7 @@ impl Emit<'_> {
     }
 
     /// Any or all lanes of a mask in vector form without padding.
-    pub fn pieces_test(&mut self, pieces: &[V], all: bool) -> V {
+    pub(super) fn pieces_test(&mut self, pieces: &[V], all: bool) -> V {
         let mut level = pieces.to_vec();
         while level.len() > 1 {
             level = level
@@ -266,7 +272,7 @@ impl Emit<'_> {
     }
 
     /// `and`, `or`, `xor` of two masks.
-    pub fn mask_binary(&mut self, op: BinOp, out: ssa::Value, a: ssa::Value, b: ssa::Value) {
+    pub(super) fn mask_binary(&mut self, op: BinOp, out: ssa::Value, a: ssa::Value, b: ssa::Value) {
         let lanes = self.ty(out).lanes;
         let logic = |e: &mut Self, x: V, y: V| match op {
             BinOp::And => e.ins().band(x, y),
@@ -288,7 +294,7 @@ impl Emit<'_> {
     }
 
     /// Complement of a mask.
-    pub fn mask_not(&mut self, out: ssa::Value, a: ssa::Value) {
+    pub(super) fn mask_not(&mut self, out: ssa::Value, a: ssa::Value) {
         let lanes = self.ty(out).lanes;
         let repr = match self.logic_form(out, &[a]) {
             Form::Bits => {
@@ -304,7 +310,13 @@ impl Emit<'_> {
     }
 
     /// Select between masks, under a mask or a scalar condition.
-    pub fn mask_select(&mut self, out: ssa::Value, c: ssa::Value, a: ssa::Value, b: ssa::Value) {
+    pub(super) fn mask_select(
+        &mut self,
+        out: ssa::Value,
+        c: ssa::Value,
+        a: ssa::Value,
+        b: ssa::Value,
+    ) {
         let uniform = self.ty(c).is_scalar();
         let form = if uniform {
             self.logic_form(out, &[a, b])
@@ -366,7 +378,7 @@ impl Emit<'_> {
     }
 
     /// Piece-wise choice: `a` where `mask` (lanes of ones or zeros, any width) is set, else `b`.
-    pub fn blend(&mut self, mask: V, a: V, b: V) -> V {
+    pub(super) fn blend(&mut self, mask: V, a: V, b: V) -> V {
         let ty = self.type_of(a);
         let (mask, a, b) = match self.complemented(mask) {
             Some(opposite) => (opposite, b, a),
@@ -398,7 +410,7 @@ impl Emit<'_> {
     }
 
     /// Choice of whole vectors by an `i8` condition.
-    pub fn select_uniform(&mut self, cond: V, a: Vec<V>, b: Vec<V>) -> Vec<V> {
+    pub(super) fn select_uniform(&mut self, cond: V, a: Vec<V>, b: Vec<V>) -> Vec<V> {
         if a.len() <= 2 {
             return self.lanewise(&[a, b], |e, v| e.ins().select(cond, v[0], v[1]));
         }
@@ -407,7 +419,7 @@ impl Emit<'_> {
     }
 
     /// A piece of all ones or all zeros.
-    pub fn spread_condition(&mut self, cond: V, ty: Type) -> V {
+    fn spread_condition(&mut self, cond: V, ty: Type) -> V {
         let wide = self.ins().uextend(types::I32, cond);
         let word = self.ins().ineg(wide);
         let piece = self.ins().splat(types::I32X4, word);
@@ -415,7 +427,7 @@ impl Emit<'_> {
     }
 
     /// `vector & mask`, the mask at the vector's lane width.
-    pub fn mask_pieces(&mut self, mask: &[V], pieces: Vec<V>) -> Vec<V> {
+    pub(super) fn mask_pieces(&mut self, mask: &[V], pieces: Vec<V>) -> Vec<V> {
         self.lanewise(&[mask.to_vec(), pieces], |e, v| {
             let ty = e.type_of(v[1]);
             let m = e.cast(v[0], ty);

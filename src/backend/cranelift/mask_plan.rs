@@ -30,7 +30,7 @@ pub(super) struct MaskPlan {
 
 impl MaskPlan {
     /// Plans all masks of `f`.
-    pub fn new(f: &Function) -> MaskPlan {
+    pub(super) fn new(f: &Function) -> MaskPlan {
         let mut plan = MaskPlan {
             parent: (0..f.values.len() as u32).collect(),
             forms: Vec::new(),
@@ -63,7 +63,7 @@ impl MaskPlan {
     }
 
     /// The planned form of a mask.
-    pub fn form(&self, v: Value) -> Form {
+    pub(super) fn form(&self, v: Value) -> Form {
         self.forms[v.0 as usize]
     }
 

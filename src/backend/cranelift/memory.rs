@@ -26,7 +26,7 @@ pub(super) type Lanes = access::Lanes<Vec<V>, V>;
 
 impl Emit<'_> {
     /// Reads mask, address and surface operands.
-    pub fn lanes(&mut self, space: Space, args: &[Value]) -> Lanes {
+    pub(super) fn lanes(&mut self, space: Space, args: &[Value]) -> Lanes {
         Lanes {
             addr: self.parts(args[1]),
             ..self.lanes_of_run(space, args)
@@ -34,7 +34,7 @@ impl Emit<'_> {
     }
 
     /// The same without the addresses, for accesses that go by their shape.
-    pub fn lanes_of_run(&mut self, space: Space, args: &[Value]) -> Lanes {
+    pub(super) fn lanes_of_run(&mut self, space: Space, args: &[Value]) -> Lanes {
         let surface = space.has_surface().then(|| args[2]);
         let region = self.region(space, surface);
         let surface = match surface {
@@ -57,7 +57,7 @@ impl Emit<'_> {
     }
 
     /// A bit for each enabled lane.
-    pub fn enabled_lanes(&mut self, lanes: &Lanes) -> V {
+    pub(super) fn enabled_lanes(&mut self, lanes: &Lanes) -> V {
         match lanes.count {
             1 => {
                 let bit = self.scalar(lanes.mask);
@@ -68,7 +68,7 @@ impl Emit<'_> {
     }
 
     /// Those of the enabled lanes that are recorded together.
-    pub fn lanes_of_part(&mut self, enabled: V, part: Part) -> V {
+    pub(super) fn lanes_of_part(&mut self, enabled: V, part: Part) -> V {
         match part.lanes {
             None => enabled,
             Some(bits) => self.ins().band_imm_u(enabled, i64::from(bits)),
@@ -76,19 +76,19 @@ impl Emit<'_> {
     }
 
     /// Offset in device memory; address bits 63:48 may hold a tag and do not count.
-    pub fn flat_offset(&mut self, addr: V) -> V {
+    pub(super) fn flat_offset(&mut self, addr: V) -> V {
         let base = self.base(Region::Known(Place::Flat));
         let offset = self.ins().isub(addr, base);
         self.ins().band_imm_u(offset, FLAT_OFFSET.cast_signed())
     }
 
     /// Operands after mask, address and surface.
-    pub fn data_args(access: Space, args: &[Value]) -> &[Value] {
+    pub(super) fn data_args(access: Space, args: &[Value]) -> &[Value] {
         &args[2 + usize::from(access.has_surface())..]
     }
 
     /// The region of a space.
-    pub fn region(&mut self, space: Space, surface: Option<Value>) -> Region {
+    pub(super) fn region(&mut self, space: Space, surface: Option<Value>) -> Region {
         match Place::of(self.f, space, surface) {
             Some(place) => Region::Known(place),
             None => self.computed_surface(space, surface),
@@ -127,7 +127,7 @@ impl Emit<'_> {
     }
 
     /// First byte of a region.
-    pub fn base(&mut self, region: Region) -> V {
+    pub(super) fn base(&mut self, region: Region) -> V {
         match region {
             Region::Computed(base, _) => base,
             Region::Known(Place::Surface(index)) => {
@@ -159,7 +159,7 @@ impl Emit<'_> {
     }
 
     /// Bytes from a place in memory to its mark.
-    pub fn distance_of_marks(&mut self, marked: Marked) -> V {
+    pub(super) fn distance_of_marks(&mut self, marked: Marked) -> V {
         match marked {
             Marked::Surface(_) | Marked::Flat => {
                 self.launch_field(offset_of!(LaunchCtx, marks), types::I64)
@@ -174,7 +174,7 @@ impl Emit<'_> {
     }
 
     /// Size of a region in bytes; at most `u32::MAX` except for device memory.
-    pub fn size(&mut self, region: Region) -> V {
+    pub(super) fn size(&mut self, region: Region) -> V {
         match region {
             Region::Computed(_, size) => size,
             Region::Known(Place::Surface(index)) => {
@@ -219,7 +219,7 @@ impl Emit<'_> {
     }
 
     /// Number of offsets at which `bytes` bytes are inside, as `i64`.
-    pub fn wide_limit(&mut self, region: Region, bytes: u32) -> V {
+    pub(super) fn wide_limit(&mut self, region: Region, bytes: u32) -> V {
         let size = self.size(region);
         let short = self
             .ins()
@@ -230,7 +230,7 @@ impl Emit<'_> {
     }
 
     /// The limit for 32-bit offsets.
-    pub fn limit(&mut self, region: Region, bytes: u32) -> V {
+    pub(super) fn limit(&mut self, region: Region, bytes: u32) -> V {
         let region = match region {
             Region::Known(place) => Region::Known(place.data()),
             computed => computed,
@@ -250,7 +250,7 @@ impl Emit<'_> {
     }
 
     /// Base that can be accessed at offset 0 with `bytes` bytes, whatever the size.
-    pub fn safe_base(&mut self, region: Region, bytes: u32) -> V {
+    pub(super) fn safe_base(&mut self, region: Region, bytes: u32) -> V {
         let base = self.base(region);
         if let Region::Known(Place::Regs | Place::Marks(Marked::Regs)) = region
             && bytes <= self.f.regs_bytes
@@ -272,7 +272,7 @@ impl Emit<'_> {
     }
 
     /// Offset in the region of a scalar access.
-    pub fn offset(&mut self, lanes: &Lanes) -> V {
+    pub(super) fn offset(&mut self, lanes: &Lanes) -> V {
         if lanes.flat {
             self.flat_offset(lanes.addr[0])
         } else {
@@ -282,7 +282,7 @@ impl Emit<'_> {
 
     /// Offset of component `c` of a scalar access, and whether it is inside. As 32-bit offsets may
     /// wrap, there everything from the first component on must be.
-    pub fn component(&mut self, lanes: &Lanes, offset: V, elem: Lane, c: u8) -> (V, V) {
+    pub(super) fn component(&mut self, lanes: &Lanes, offset: V, elem: Lane, c: u8) -> (V, V) {
         let distance = elem.bytes() * u32::from(c);
         let mut at = offset;
         if distance > 0 {
@@ -300,7 +300,7 @@ impl Emit<'_> {
     }
 
     /// Whether a scalar access that is `inside` is also enabled.
-    pub fn guard(&mut self, lanes: &Lanes, inside: V) -> V {
+    pub(super) fn guard(&mut self, lanes: &Lanes, inside: V) -> V {
         if self.mask_const(lanes.mask) == Some(1) {
             return inside;
         }
@@ -309,14 +309,14 @@ impl Emit<'_> {
     }
 
     /// The limit in device memory.
-    pub fn flat_limit(&mut self, bytes: u32) -> V {
+    pub(super) fn flat_limit(&mut self, bytes: u32) -> V {
         self.hoisted(Key::Limit(Place::Flat, bytes), |e| {
             e.wide_limit(Region::Known(Place::Flat), bytes)
         })
     }
 
     /// Checks that an access is one this generator knows.
-    pub fn known_access(&mut self, access: MemAccess) -> bool {
+    pub(super) fn known_access(&mut self, access: MemAccess) -> bool {
         let ok = matches!(access.elem, Lane::I8 | Lane::I16 | Lane::I32 | Lane::I64);
         if !ok {
             self.bug(format!("access of {} elements", access.elem.name()));

@@ -32,7 +32,7 @@ pub(super) struct Call {
 
 impl Emit<'_> {
     /// A load or store that shares no test with others.
-    pub fn access_alone(&mut self, inst: Inst, how: &How) {
+    pub(super) fn access_alone(&mut self, inst: Inst, how: &How) {
         let f = self.f;
         let data = f.inst(inst);
         self.set_line(data.line);
@@ -79,7 +79,7 @@ impl Emit<'_> {
     }
 
     /// Load from addresses of unknown shape.
-    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes, any: Any) -> Vec<Vec<V>> {
+    pub(super) fn load_any(&mut self, access: MemAccess, lanes: &Lanes, any: Any) -> Vec<Vec<V>> {
         match any {
             Any::Scalar => return self.load_scalar(access, lanes),
             Any::Inline { once: true } => return vec![self.load_all_in_bounds(access, lanes)],
@@ -109,7 +109,13 @@ impl Emit<'_> {
     }
 
     /// Store to addresses of unknown shape.
-    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>], any: Any) {
+    pub(super) fn store_any(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes,
+        data: &[Vec<V>],
+        any: Any,
+    ) {
         match (any, data) {
             (Any::Scalar, data) => return self.store_scalar(access, lanes, data),
             (Any::Inline { once: true }, [v]) => return self.store_all_in_bounds(access, lanes, v),
@@ -126,17 +132,17 @@ impl Emit<'_> {
     }
 
     /// True when an access of a space that faults must be reported.
-    pub fn records_faults(&self, space: Space) -> bool {
+    pub(super) fn records_faults(&self, space: Space) -> bool {
         self.access_plan.limits.records_faults(space)
     }
 
     /// True where helpers that keep all registers are there.
-    pub fn keeps_registers(&self) -> bool {
+    pub(super) fn keeps_registers(&self) -> bool {
         self.target.x64 && self.target.call_conv == CallConv::SystemV
     }
 
     /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
-    pub fn message(
+    pub(super) fn message(
         &mut self,
         helper: usize,
         lanes: &Lanes,
@@ -206,7 +212,13 @@ impl Emit<'_> {
 
     /// Calls the runtime for something that changes memory: after faults were reported, when it
     /// goes on then.
-    pub fn send_or_report(&mut self, mut call: Call, lanes: &Lanes, space: Space, site: u32) {
+    pub(super) fn send_or_report(
+        &mut self,
+        mut call: Call,
+        lanes: &Lanes,
+        space: Space,
+        site: u32,
+    ) {
         if !self.records_faults(space) {
             self.send(call);
             return;
@@ -220,7 +232,7 @@ impl Emit<'_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    pub fn message_row(&mut self, call: Call, row: u32, ty: Ty) -> Vec<V> {
+    pub(super) fn message_row(&mut self, call: Call, row: u32, ty: Ty) -> Vec<V> {
         let from = self.slot_addr(call.block, 0);
         let at = call.data + row * 16 * piece_count(ty) as u32;
         let whole = Ty::vector(

@@ -11,7 +11,7 @@ use crate::ssa::{BinOp, FCond, Inst, Lane, Op, Ty, UnOp, Value};
 
 impl Emit<'_> {
     /// Translates an instruction.
-    pub fn instruction(&mut self, inst: Inst) {
+    pub(super) fn instruction(&mut self, inst: Inst) {
         let f = self.f;
         let data = f.inst(inst);
         let args = data.args.as_slice();

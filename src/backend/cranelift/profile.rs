@@ -20,7 +20,7 @@ impl Profiler for AsSteps {
 pub(super) struct Steps(Option<Box<dyn Profiler>>);
 
 impl Steps {
-    pub fn begin() -> Steps {
+    pub(super) fn begin() -> Steps {
         Steps(is_measuring().then(|| set_thread_profiler(Box::new(AsSteps))))
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Call {
 
 impl Emit<'_> {
     /// A check.
-    pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) {
+    pub(super) fn check_race(&mut self, check: RaceCheck, args: &[Value]) {
         self.unless_invariant(check, args, None, |e| {
             if let Some(call) = e.race_call(check, args) {
                 e.race_of_lanes(&call, args, offset_of!(Helpers, race));
@@ -97,7 +97,7 @@ impl Emit<'_> {
     }
 
     /// A check of lanes that are known to run evenly, maybe under a condition.
-    pub fn check_even_race(&mut self, inst: Inst, run: &RaceRun) {
+    pub(super) fn check_even_race(&mut self, inst: Inst, run: &RaceRun) {
         let data = self.f.inst(inst);
         self.set_line(data.line);
         let Op::CheckRace(check) = data.op else {
@@ -193,7 +193,7 @@ impl Emit<'_> {
     }
 
     /// Operands of the calls for an access.
-    pub fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> Option<Call> {
+    pub(super) fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> Option<Call> {
         let lanes = self.lanes_of_run(check.space, args);
         let records = Records::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
@@ -222,7 +222,7 @@ impl Emit<'_> {
     }
 
     /// Calls of the runtime with the address of each lane.
-    pub fn race_of_lanes(&mut self, call: &Call, args: &[Value], helper: usize) {
+    pub(super) fn race_of_lanes(&mut self, call: &Call, args: &[Value], helper: usize) {
         let to = self.slot_addr(call.block, 0);
         for (i, v) in self.parts(args[1]).into_iter().enumerate() {
             self.ins().store(DATA, v, to, 16 * i as i32);

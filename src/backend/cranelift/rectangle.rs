@@ -15,7 +15,7 @@ const HEAD: usize = 7;
 
 impl Emit<'_> {
     /// A load; one result a register.
-    pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) {
+    pub(super) fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) {
         let block = self.rectangle_operands(access, args);
         self.send_rectangle(access, block, false);
         let from = self.slot_addr(block, 0);
@@ -28,7 +28,7 @@ impl Emit<'_> {
     }
 
     /// A store.
-    pub fn store2d(&mut self, access: Access2d, args: &[Value]) {
+    pub(super) fn store2d(&mut self, access: Access2d, args: &[Value]) {
         let block = self.rectangle_operands(access, args);
         let to = self.slot_addr(block, 0);
         for (i, &v) in args.iter().skip(HEAD).enumerate() {

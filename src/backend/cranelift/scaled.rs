@@ -25,7 +25,7 @@ pub(super) enum Compare {
 
 impl Emit<'_> {
     /// The addresses of an access as a scalar and scaled numbers.
-    pub fn scaled(&self, lanes: &Lanes) -> Option<Scaled> {
+    pub(super) fn scaled(&self, lanes: &Lanes) -> Option<Scaled> {
         Scaled::of(self.f, lanes.addresses?, &|v| self.is_at_hand(v))
     }
 
@@ -34,7 +34,7 @@ impl Emit<'_> {
     /// An element is inside if `0 <= from + (index << shift) < limit`, `from` being the signed distance of the base from the
     /// start of memory in the 48 bits of an address that count. Memory has at most 2^45 bytes and indices reach 2^35 bytes far,
     /// so nothing comes round from the other end.
-    pub fn compare_scaled(
+    pub(super) fn compare_scaled(
         &mut self,
         region: Region,
         bytes: u32,

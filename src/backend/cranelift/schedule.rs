@@ -44,7 +44,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// All blocks.
-    pub fn all(registers: usize) -> Schedule {
+    pub(super) fn all(registers: usize) -> Schedule {
         Schedule {
             registers,
             only_if_it_pays: false,
@@ -53,7 +53,7 @@ impl Schedule {
     }
 
     /// Blocks of many operations with enough slow ones among them, but for some.
-    pub fn large(registers: usize, but: FxHashSet<Block>) -> Schedule {
+    pub(super) fn large(registers: usize, but: FxHashSet<Block>) -> Schedule {
         Schedule {
             registers,
             only_if_it_pays: true,
@@ -62,7 +62,7 @@ impl Schedule {
     }
 
     /// Puts them in order.
-    pub fn run(&self, func: &mut Function) {
+    pub(super) fn run(&self, func: &mut Function) {
         let mut number = SecondaryMap::with_default(u32::MAX);
         let blocks: Vec<Block> = func.layout.blocks().collect();
         for block in blocks.into_iter().filter(|b| !self.but.contains(b)) {

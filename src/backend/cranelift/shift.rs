@@ -12,7 +12,7 @@ use crate::ssa::{BinOp, Lane, Value};
 
 impl Emit<'_> {
     /// A shift or rotate instruction.
-    pub fn shift(&mut self, op: BinOp, out: Value, a: Value, b: Value) {
+    pub(super) fn shift(&mut self, op: BinOp, out: Value, a: Value, b: Value) {
         let ty = self.ty(out);
         let parts = self.parts(a);
         let result = if ty.is_scalar() {
@@ -176,7 +176,7 @@ impl Emit<'_> {
     }
 
     /// An 8- or 16-bit integer piece as 32-bit pieces.
-    pub fn to_words(&mut self, lane: Lane, v: V, signed: bool) -> Vec<V> {
+    pub(super) fn to_words(&mut self, lane: Lane, v: V, signed: bool) -> Vec<V> {
         let mut pieces = vec![v];
         let mut bytes = lane.bytes();
         while bytes < 4 {
@@ -193,7 +193,7 @@ impl Emit<'_> {
     }
 
     /// Low bits of 32-bit pieces as one piece of `lane`.
-    pub fn from_words(&mut self, lane: Lane, words: &[V]) -> V {
+    pub(super) fn from_words(&mut self, lane: Lane, words: &[V]) -> V {
         let mut pieces = words.to_vec();
         let mut bytes = 4;
         while bytes > lane.bytes() {
@@ -207,13 +207,13 @@ impl Emit<'_> {
     }
 
     /// `v >> by` of a scalar or piece, keeping its type.
-    pub fn shift_right_by(&mut self, v: V, by: u64) -> V {
+    pub(super) fn shift_right_by(&mut self, v: V, by: u64) -> V {
         let count = self.iconst(scalar_type(Lane::I32), by);
         self.ins().ushr(v, count)
     }
 
     /// `v << by` of a scalar or piece, keeping its type.
-    pub fn shift_left_by(&mut self, v: V, by: u64) -> V {
+    pub(super) fn shift_left_by(&mut self, v: V, by: u64) -> V {
         let count = self.iconst(scalar_type(Lane::I32), by);
         self.ins().ishl(v, count)
     }

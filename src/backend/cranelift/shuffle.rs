@@ -15,7 +15,7 @@ type Source = (usize, u8);
 
 impl Emit<'_> {
     /// A shuffle instruction.
-    pub fn shuffle(&mut self, out: Value, args: &[Value], indices: &[u16]) {
+    pub(super) fn shuffle(&mut self, out: Value, args: &[Value], indices: &[u16]) {
         let ty = self.ty(out);
         if ty.lane == Lane::I1 {
             return self.shuffle_mask(out, args, indices);
@@ -77,7 +77,7 @@ impl Emit<'_> {
     }
 
     /// Pieces of `ty` whose lanes are taken from `pieces`.
-    pub fn pieces_from(&mut self, ty: Ty, pieces: &[V], sources: &[Source]) -> Vec<V> {
+    pub(super) fn pieces_from(&mut self, ty: Ty, pieces: &[V], sources: &[Source]) -> Vec<V> {
         let per = per_piece(ty.lane);
         let mut out: Vec<V> = Vec::with_capacity(piece_count(ty));
         let mut last: Option<Vec<(V, u8)>> = None;

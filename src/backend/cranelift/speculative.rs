@@ -16,7 +16,12 @@ use crate::ssa::Lane;
 
 impl Emit<'_> {
     /// Lanes that are probably side by side, with the test of it as the condition.
-    pub fn speculate(&mut self, bytes: u32, lanes: &Lanes, scaled: Option<&Scaled>) -> Affine {
+    pub(super) fn speculate(
+        &mut self,
+        bytes: u32,
+        lanes: &Lanes,
+        scaled: Option<&Scaled>,
+    ) -> Affine {
         let (base, guard) = match scaled {
             Some(scaled) => self.scaled_beside(lanes, scaled),
             None => {
@@ -53,7 +58,7 @@ impl Emit<'_> {
 
     /// The same of addresses in device memory, by the numbers that they are made of, and the first address. None of the
     /// numbers may wrap before it is extended.
-    pub fn scaled_beside(&mut self, lanes: &Lanes, scaled: &Scaled) -> (V, V) {
+    pub(super) fn scaled_beside(&mut self, lanes: &Lanes, scaled: &Scaled) -> (V, V) {
         let numbers = self.parts(scaled.index);
         let first = self.lane_of(Lane::I32, &numbers, 0);
         let beside = self.are_beside(lanes, &numbers, first, 1);

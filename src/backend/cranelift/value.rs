@@ -64,12 +64,12 @@ pub(super) const fn is_padded(ty: Ty) -> bool {
 
 impl Emit<'_> {
     /// Type of an SSA value.
-    pub fn ty(&self, v: ssa::Value) -> Ty {
+    pub(super) fn ty(&self, v: ssa::Value) -> Ty {
         self.f.ty(v)
     }
 
     /// Operation that defines a value.
-    pub fn def_op(&self, v: ssa::Value) -> Option<&ssa::InstData> {
+    pub(super) fn def_op(&self, v: ssa::Value) -> Option<&ssa::InstData> {
         match self.f.def(v) {
             ValueDef::Result(i, _) => Some(self.f.inst(i)),
             _ => None,
@@ -77,25 +77,25 @@ impl Emit<'_> {
     }
 
     /// Bits of a scalar constant.
-    pub fn scalar_const(&self, v: ssa::Value) -> Option<u64> {
+    pub(super) fn scalar_const(&self, v: ssa::Value) -> Option<u64> {
         consts::scalar(self.f, v)
     }
 
     /// Bits that all lanes of a constant vector (or a scalar constant) have.
-    pub fn uniform_const(&self, v: ssa::Value) -> Option<u64> {
+    pub(super) fn uniform_const(&self, v: ssa::Value) -> Option<u64> {
         consts::uniform(self.f, v)
     }
 
     /// True for values that can be used here. What only versions of an earlier block made cannot, as nothing there said that
     /// it is used: whoever finds a value through the definition of another has to ask.
-    pub fn is_at_hand(&self, v: ssa::Value) -> bool {
+    pub(super) fn is_at_hand(&self, v: ssa::Value) -> bool {
         let constant =
             || matches!(self.def_op(v)?.op, Op::Const(_) | Op::VecConst(_)).then_some(());
         !matches!(self.vals[v.0 as usize], Val::None) || constant().is_some()
     }
 
     /// The scalar that all lanes equal, when that is plain from the definition and at hand.
-    pub fn splat_of(&self, v: ssa::Value) -> Option<ssa::Value> {
+    pub(super) fn splat_of(&self, v: ssa::Value) -> Option<ssa::Value> {
         if self.ty(v).is_scalar() {
             return Some(v);
         }
@@ -105,7 +105,7 @@ impl Emit<'_> {
     }
 
     /// A scalar value.
-    pub fn scalar(&mut self, v: ssa::Value) -> V {
+    pub(super) fn scalar(&mut self, v: ssa::Value) -> V {
         let parts = self.parts(v);
         match parts.first() {
             Some(&v) => v,
@@ -117,7 +117,7 @@ impl Emit<'_> {
     }
 
     /// Scalar or pieces of a value that is no mask.
-    pub fn parts(&mut self, v: ssa::Value) -> Vec<V> {
+    pub(super) fn parts(&mut self, v: ssa::Value) -> Vec<V> {
         match &self.vals[v.0 as usize] {
             Val::Parts(parts) => parts.clone(),
             Val::Mask(_) => {
@@ -154,12 +154,12 @@ impl Emit<'_> {
     }
 
     /// Binds a scalar or vector value.
-    pub fn bind(&mut self, v: ssa::Value, parts: Vec<V>) {
+    pub(super) fn bind(&mut self, v: ssa::Value, parts: Vec<V>) {
         self.vals[v.0 as usize] = Val::Parts(parts);
     }
 
     /// Binds a mask (or a scalar `i1`, given as bits or as lanes).
-    pub fn bind_mask(&mut self, v: ssa::Value, mask: MaskRepr) {
+    pub(super) fn bind_mask(&mut self, v: ssa::Value, mask: MaskRepr) {
         if self.ty(v).is_scalar() {
             let bits = self.repr_bits(&mask, 1);
             let bit = self.resize(bits, types::I8);
@@ -170,7 +170,7 @@ impl Emit<'_> {
     }
 
     /// Applies `each` to the corresponding parts of the operands; equal inputs give one output.
-    pub fn lanewise(
+    pub(super) fn lanewise(
         &mut self,
         operands: &[Vec<V>],
         mut each: impl FnMut(&mut Self, &[V]) -> V,
@@ -191,21 +191,21 @@ impl Emit<'_> {
     }
 
     /// One lane of a vector held as pieces.
-    pub fn lane_of(&mut self, lane: Lane, parts: &[V], index: usize) -> V {
+    pub(super) fn lane_of(&mut self, lane: Lane, parts: &[V], index: usize) -> V {
         let per = per_piece(lane);
         self.ins()
             .extractlane(parts[index / per], (index % per) as u8)
     }
 
     /// Replaces one lane of a vector held as pieces.
-    pub fn set_lane(&mut self, lane: Lane, parts: &mut [V], index: usize, value: V) {
+    pub(super) fn set_lane(&mut self, lane: Lane, parts: &mut [V], index: usize, value: V) {
         let per = per_piece(lane);
         let at = index / per;
         parts[at] = self.ins().insertlane(parts[at], value, (index % per) as u8);
     }
 
     /// Pieces made of scalars, in lane order.
-    pub fn from_lanes(&mut self, lane: Lane, scalars: &[V]) -> Vec<V> {
+    pub(super) fn from_lanes(&mut self, lane: Lane, scalars: &[V]) -> Vec<V> {
         scalars
             .chunks(per_piece(lane))
             .map(|chunk| self.piece_from(lane, chunk))
@@ -227,7 +227,7 @@ impl Emit<'_> {
     }
 
     /// Runs a scalar computation on every lane of the operands.
-    pub fn per_lane(
+    pub(super) fn per_lane(
         &mut self,
         ty: Ty,
         operands: &[Vec<V>],

@@ -38,7 +38,7 @@ fn groups(elem: Lane, comps: u8) -> Vec<Group> {
 impl Emit<'_> {
     /// All components of the records at `pointers`, one a lane, of which as many bytes as
     /// [`crate::backend::access`] says are inside.
-    pub fn load_from(&mut self, elem: Lane, comps: u8, pointers: &[V]) -> Vec<Vec<V>> {
+    pub(super) fn load_from(&mut self, elem: Lane, comps: u8, pointers: &[V]) -> Vec<Vec<V>> {
         if comps > 1 && elem.bytes() >= 4 {
             return self.load_groups(elem, pointers, &groups(elem, comps));
         }
@@ -134,7 +134,7 @@ impl Emit<'_> {
     }
 
     /// Stores records, each to the pointer that `pointer` gives for its lane.
-    pub fn store_to(
+    pub(super) fn store_to(
         &mut self,
         access: MemAccess,
         count: u16,

@@ -30,14 +30,14 @@ pub(super) struct Version {
 
 impl Version {
     /// Pointer to lane 0 of an access that shares it with others.
-    pub fn lane0(&self, inst: Inst) -> Option<V> {
+    pub(super) fn lane0(&self, inst: Inst) -> Option<V> {
         self.lane0.get(&inst).copied()
     }
 }
 
 impl Emit<'_> {
     /// Translates a step of a block.
-    pub fn step(&mut self, step: &Step) {
+    pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Plain(inst) => self.instruction(*inst),
             Step::Access(inst, how) => self.access_alone(*inst, how),
@@ -59,7 +59,7 @@ impl Emit<'_> {
     }
 
     /// Translates a block in versions.
-    pub fn versioned(&mut self, block: Block, versions: &Versions) {
+    pub(super) fn versioned(&mut self, block: Block, versions: &Versions) {
         self.steps(&versions.first);
         let (Some(other), Some(mut ok)) = (&versions.other, self.all_hold(versions)) else {
             // Every access is known to be inside: one version.
@@ -139,7 +139,7 @@ impl Emit<'_> {
     }
 
     /// True for masks that are known to be full here.
-    pub fn is_full(&self, mask: Value) -> bool {
+    pub(super) fn is_full(&self, mask: Value) -> bool {
         self.version.full.contains(&mask)
     }
 
@@ -166,7 +166,7 @@ impl Emit<'_> {
     }
 
     /// Parameters of `join` for a value.
-    pub fn joined(&mut self, join: ir::Block, v: Value) -> Val {
+    fn joined(&mut self, join: ir::Block, v: Value) -> Val {
         let ty = self.ty(v);
         let mut add = |t: ir::Type, n: usize| -> Vec<V> {
             let dfg = &mut self.func.dfg;

@@ -65,7 +65,7 @@ pub(super) struct Call<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// A load or store that shares no test with others.
-    pub fn access_alone(&mut self, inst: Inst, how: &How) -> EmitResult<()> {
+    pub(super) fn access_alone(&mut self, inst: Inst, how: &How) -> EmitResult<()> {
         let f = self.f;
         let data = f.inst(inst);
         let args = data.args.as_slice();
@@ -115,7 +115,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Load from addresses of unknown shape.
-    pub fn load_any(
+    pub(super) fn load_any(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -153,7 +153,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Store to addresses of unknown shape.
-    pub fn store_any(
+    pub(super) fn store_any(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -187,7 +187,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The same where lanes that are not inside have been reported, if they are recorded.
-    pub fn store_reported(
+    pub(super) fn store_reported(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -243,7 +243,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
-    pub fn message(
+    pub(super) fn message(
         &mut self,
         helper: usize,
         lanes: &Lanes<'c>,
@@ -279,7 +279,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The function's slot for messages, as large as the largest.
-    pub fn message_block(&mut self) -> EmitResult<PointerValue<'c>> {
+    pub(super) fn message_block(&mut self) -> EmitResult<PointerValue<'c>> {
         let block = self.hoisted(Key::Message, |e| Ok(e.slot(message_bytes(e.f))?.into()))?;
         self.as_ptr(block)
     }
@@ -299,7 +299,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls the runtime for something that changes memory: after faults were reported, when it goes on then.
-    pub fn send_or_report(
+    pub(super) fn send_or_report(
         &mut self,
         mut call: Call<'c>,
         lanes: &Lanes<'c>,
@@ -317,7 +317,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    pub fn message_row(&mut self, call: Call<'c>, row: u32) -> EmitResult<V<'c>> {
+    pub(super) fn message_row(&mut self, call: Call<'c>, row: u32) -> EmitResult<V<'c>> {
         let at = i64::from(call.data + row * padded(call.row));
         let from = self.offset_const(call.block, at)?;
         self.load_value(call.row, from)

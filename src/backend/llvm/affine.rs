@@ -24,7 +24,7 @@ pub(super) type Affine<'c> = access::Affine<V<'c>>;
 
 impl<'c> Emit<'c, '_> {
     /// How addresses run that the function's table knows.
-    pub fn affine(&mut self, inst: Inst) -> EmitResult<Affine<'c>> {
+    pub(super) fn affine(&mut self, inst: Inst) -> EmitResult<Affine<'c>> {
         let known = self.f.shapes.get(&inst).and_then(|s| s.addr);
         let known = known.ok_or("an access without a shape")?;
         Ok(Affine {
@@ -34,7 +34,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Load through one address.
-    pub fn load_strided(
+    pub(super) fn load_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -69,7 +69,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Store through one address.
-    pub fn store_strided(
+    pub(super) fn store_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -105,7 +105,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// What says that all lanes are enabled: a scalar, or a mask that must be full.
-    pub fn all_lanes(&mut self, all: Value) -> EmitResult<V<'c>> {
+    pub(super) fn all_lanes(&mut self, all: Value) -> EmitResult<V<'c>> {
         match self.ty(all).is_scalar() {
             true => self.get(all),
             false => self.mask_is_full(all),
@@ -113,7 +113,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Blocks for the usual way, the other, and after both.
-    pub fn two_ways(
+    pub(super) fn two_ways(
         &mut self,
         ok: V<'c>,
     ) -> EmitResult<(BasicBlock<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
@@ -140,7 +140,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A condition, and that under which addresses are affine, if there is one.
-    pub fn with_guard(&mut self, ok: V<'c>, guard: Option<V<'c>>) -> EmitResult<V<'c>> {
+    pub(super) fn with_guard(&mut self, ok: V<'c>, guard: Option<V<'c>>) -> EmitResult<V<'c>> {
         match guard {
             Some(guard) => self.op2(I::And, ok, guard),
             None => Ok(ok),
@@ -184,7 +184,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// One record for all lanes.
-    pub fn read_same(
+    pub(super) fn read_same(
         &mut self,
         access: MemAccess,
         count: u16,
@@ -201,7 +201,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// One record after the other.
-    pub fn read_packed(
+    pub(super) fn read_packed(
         &mut self,
         inst: Inst,
         access: MemAccess,
@@ -240,7 +240,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Lanes that are few elements from each other: vectors of all that lies between them, the last of which ends where they do.
-    pub fn read_run(
+    pub(super) fn read_run(
         &mut self,
         access: MemAccess,
         count: u16,
@@ -306,7 +306,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Elements that share bytes: a vector of the first part of each, one of the second, and so on, where parts are as wide as lanes
     /// are apart.
-    pub fn read_overlap(
+    pub(super) fn read_overlap(
         &mut self,
         access: MemAccess,
         count: u16,
@@ -331,7 +331,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Records at even distances.
-    pub fn read_spread(
+    pub(super) fn read_spread(
         &mut self,
         access: MemAccess,
         count: u16,
@@ -369,7 +369,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Stores records one after the other, or at even distances.
-    pub fn write_at(
+    pub(super) fn write_at(
         &mut self,
         access: MemAccess,
         count: u16,

@@ -37,7 +37,7 @@ struct Change<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// A lane-wise atomic.
-    pub fn atomic(&mut self, inst: Inst, how: AtomicHow) -> EmitResult<()> {
+    pub(super) fn atomic(&mut self, inst: Inst, how: AtomicHow) -> EmitResult<()> {
         let f = self.f;
         let data = f.inst(inst);
         let (Op::Atomic(access), [out]) = (&data.op, data.results.as_slice()) else {
@@ -299,7 +299,7 @@ impl<'c> Emit<'c, '_> {
         self.offset(row, self.as_int(distance)?)
     }
 
-    pub fn load_element(
+    pub(super) fn load_element(
         &self,
         elem: Lane,
         row: PointerValue<'c>,

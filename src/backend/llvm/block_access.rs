@@ -46,7 +46,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A block load.
-    pub fn block_load(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<V<'c>> {
+    pub(super) fn block_load(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<V<'c>> {
         if let Some(at) = self.f.fixed_registers(access, args) {
             let pointer = self.register(at)?;
             return self.load_value(Ty::vector(access.elem, access.n), pointer);
@@ -87,7 +87,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A block store.
-    pub fn block_store(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<()> {
+    pub(super) fn block_store(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<()> {
         let data = self.get(Self::data_args(access.space, args)[0])?;
         if let Some(at) = self.f.fixed_registers(access, args) {
             let pointer = self.register(at)?;

@@ -17,7 +17,7 @@ struct Declared<'c> {
 
 impl<'c> Blocks<'c> {
     /// None yet of a function's.
-    pub fn new(f: &Function) -> Blocks<'c> {
+    pub(super) fn new(f: &Function) -> Blocks<'c> {
         Blocks(f.blocks.iter().map(|_| None).collect())
     }
 
@@ -27,7 +27,7 @@ impl<'c> Blocks<'c> {
     }
 
     /// What a block became.
-    pub fn of(&self, block: Block) -> EmitResult<BasicBlock<'c>> {
+    pub(super) fn of(&self, block: Block) -> EmitResult<BasicBlock<'c>> {
         Ok(self.declared(block)?.block)
     }
 
@@ -46,7 +46,7 @@ impl<'c> Blocks<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Creates a block with its parameters.
-    pub fn declare_block(&mut self, block: Block) -> EmitResult<()> {
+    pub(super) fn declare_block(&mut self, block: Block) -> EmitResult<()> {
         let f = self.f;
         let here = self.new_block();
         self.at(here);
@@ -65,7 +65,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Ends a block.
-    pub fn terminator(&mut self, term: &Term) -> EmitResult<()> {
+    pub(super) fn terminator(&mut self, term: &Term) -> EmitResult<()> {
         match term {
             Term::None => Err("a block without a terminator".into()),
             Term::Jump(call) => {

@@ -15,7 +15,7 @@ pub(super) struct Intrinsics<'c>(FxHashMap<(&'static str, Vec<Ty>), FunctionValu
 
 impl<'c> Emit<'c, '_> {
     /// Calls an LLVM intrinsic overloaded by `types`.
-    pub fn intrinsic(
+    pub(super) fn intrinsic(
         &mut self,
         name: &'static str,
         types: &[Ty],
@@ -36,7 +36,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Declares an LLVM intrinsic.
-    pub fn declare(
+    pub(super) fn declare(
         &self,
         name: &str,
         types: &[BasicTypeEnum<'c>],
@@ -47,7 +47,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls one of `llvm.masked.*`, for elements at any address: before LLVM 22 that is said in an operand after the pointer.
-    pub fn call_masked(
+    pub(super) fn call_masked(
         &self,
         callee: FunctionValue<'c>,
         up_to_pointer: &[V<'c>],
@@ -60,7 +60,11 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls a function of the module.
-    pub fn call(&self, callee: FunctionValue<'c>, args: &[V<'c>]) -> EmitResult<Option<V<'c>>> {
+    pub(super) fn call(
+        &self,
+        callee: FunctionValue<'c>,
+        args: &[V<'c>],
+    ) -> EmitResult<Option<V<'c>>> {
         let args: Vec<BasicMetadataValueEnum> = args.iter().map(|&a| a.into()).collect();
         let call = self.b.build_direct_call(callee, &args, "\0")?;
         Ok(match call.try_as_basic_value() {

@@ -25,7 +25,7 @@ const WIDEST: u64 = 16;
 
 impl<'c> Emit<'c, '_> {
     /// A check.
-    pub fn check_buffer(&mut self, inst: Inst, how: &CheckHow) -> EmitResult<()> {
+    pub(super) fn check_buffer(&mut self, inst: Inst, how: &CheckHow) -> EmitResult<()> {
         let data = self.f.inst(inst);
         let Op::CheckBuffer(check) = data.op else {
             return Err("no check of a buffer".into());
@@ -76,7 +76,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Address of lane 0, and the condition under which the lanes run from there as planned.
-    pub fn run_of(&mut self, inst: Inst, run: &Run) -> EmitResult<(V<'c>, Option<V<'c>>)> {
+    pub(super) fn run_of(&mut self, inst: Inst, run: &Run) -> EmitResult<(V<'c>, Option<V<'c>>)> {
         match run {
             Run::One => Ok((self.get(self.f.inst(inst).args[1])?, None)),
             Run::Table => {
@@ -130,7 +130,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether bytes from an address on are in the buffer that a pointer in the payload points into.
-    pub fn is_within(
+    pub(super) fn is_within(
         &mut self,
         pointee: PointeeOf,
         (address, bytes): (V<'c>, u64),
@@ -142,7 +142,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
-    pub fn are_within(
+    pub(super) fn are_within(
         &mut self,
         pointee: PointeeOf,
         bytes: u64,

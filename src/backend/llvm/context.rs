@@ -88,7 +88,7 @@ pub(super) struct Context<'c> {
 
 impl<'c> Context<'c> {
     /// With nothing made yet.
-    pub fn new(entry: BasicBlock<'c>, group: PointerValue<'c>) -> Context<'c> {
+    pub(super) fn new(entry: BasicBlock<'c>, group: PointerValue<'c>) -> Context<'c> {
         Context {
             entry,
             group,
@@ -99,22 +99,22 @@ impl<'c> Context<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// The `GroupCtx`.
-    pub fn group(&self) -> PointerValue<'c> {
+    pub(super) fn group(&self) -> PointerValue<'c> {
         self.ctx.group
     }
 
     /// The thread's number.
-    pub fn thread_index(&self) -> EmitResult<IntValue<'c>> {
+    pub(super) fn thread_index(&self) -> EmitResult<IntValue<'c>> {
         Ok(self.threads()?.index)
     }
 
     /// The `ThreadCtx`.
-    pub fn thread(&self) -> EmitResult<PointerValue<'c>> {
+    pub(super) fn thread(&self) -> EmitResult<PointerValue<'c>> {
         Ok(self.threads()?.thread)
     }
 
     /// A value that is made once in the entry block.
-    pub fn hoisted(
+    pub(super) fn hoisted(
         &mut self,
         key: Key,
         make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
@@ -123,7 +123,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A value that is made once a thread.
-    pub fn per_thread(
+    pub(super) fn per_thread(
         &mut self,
         key: Key,
         make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
@@ -154,7 +154,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Loads what nothing changes while the entry point runs.
-    pub fn load_constant(
+    pub(super) fn load_constant(
         &self,
         ty: BasicTypeEnum<'c>,
         base: V<'c>,
@@ -172,14 +172,14 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Field of the group.
-    pub fn group_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
+    pub(super) fn group_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         self.hoisted(Key::Group(offset, field), |e| {
             e.load_constant(e.field_type(field), e.group().into(), offset)
         })
     }
 
     /// Field of the launch.
-    pub fn launch_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
+    pub(super) fn launch_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         let launch = self.group_field(offset_of!(GroupCtx, launch), Field::Ptr)?;
         self.hoisted(Key::Launch(offset, field), |e| {
             e.load_constant(e.field_type(field), launch, offset)
@@ -187,7 +187,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Field of the thread.
-    pub fn thread_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
+    pub(super) fn thread_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         let thread = self.thread()?;
         self.per_thread(Key::Thread(offset, field), |e| {
             e.load_constant(e.field_type(field), thread.into(), offset)
@@ -195,17 +195,17 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Where masked-off stores go.
-    pub fn sink(&mut self) -> EmitResult<V<'c>> {
+    pub(super) fn sink(&mut self) -> EmitResult<V<'c>> {
         self.group_field(offset_of!(GroupCtx, sink), Field::Ptr)
     }
 
     /// The thread's frame.
-    pub fn frame(&mut self) -> EmitResult<V<'c>> {
+    pub(super) fn frame(&mut self) -> EmitResult<V<'c>> {
         self.thread_field(offset_of!(ThreadCtx, frame), Field::Ptr)
     }
 
     /// A launch-provided value.
-    pub fn input(&mut self, input: Input, out: Value) -> EmitResult<V<'c>> {
+    pub(super) fn input(&mut self, input: Input, out: Value) -> EmitResult<V<'c>> {
         let ty = self.ty(out);
         Ok(match input {
             Input::LocalId { dim, lane } => self.local_ids(Ty::scalar(Lane::I16), dim, lane)?,
@@ -258,7 +258,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Saves a value in the thread's frame; masks are 32-bit words.
-    pub fn frame_store(&mut self, offset: u32, v: Value) -> EmitResult<()> {
+    pub(super) fn frame_store(&mut self, offset: u32, v: Value) -> EmitResult<()> {
         let at = self.frame_at(offset)?;
         let (data, ty) = (self.get(v)?, self.ty(v));
         if ty.lane == Lane::I1 {
@@ -269,7 +269,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Reads what [`Emit::frame_store`] saved.
-    pub fn frame_load(&mut self, offset: u32, out: Value) -> EmitResult<V<'c>> {
+    pub(super) fn frame_load(&mut self, offset: u32, out: Value) -> EmitResult<V<'c>> {
         let at = self.frame_at(offset)?;
         let ty = self.ty(out);
         if ty.lane != Lane::I1 {

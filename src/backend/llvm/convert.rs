@@ -61,7 +61,7 @@ impl IntRange {
 
 impl<'c> Emit<'c, '_> {
     /// A conversion instruction.
-    pub fn convert(&mut self, conv: Conv, to: Ty, a: Value) -> EmitResult<V<'c>> {
+    pub(super) fn convert(&mut self, conv: Conv, to: Ty, a: Value) -> EmitResult<V<'c>> {
         let from = self.ty(a);
         let v = self.get(a)?;
         let ty = self.type_of(to);

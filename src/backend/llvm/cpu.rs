@@ -44,14 +44,14 @@ pub(super) struct Cpu {
 
 impl Cpu {
     /// The processor this runs on.
-    pub fn host() -> Result<Cpu, BackendError> {
+    pub(super) fn host() -> Result<Cpu, BackendError> {
         let name = TargetMachine::get_host_cpu_name().to_string();
         let features = TargetMachine::get_host_cpu_features().to_string();
         Cpu::here(name, features)
     }
 
     /// A processor of this machine's architecture by LLVM's name, with these features.
-    pub fn here(name: String, features: String) -> Result<Cpu, BackendError> {
+    pub(super) fn here(name: String, features: String) -> Result<Cpu, BackendError> {
         let architecture = Triple::host().architecture;
         if architecture != Architecture::X86_64 {
             let what = format!("architecture {architecture} is not supported; use cranelift");
@@ -61,7 +61,7 @@ impl Cpu {
     }
 
     /// A processor of an architecture. The machine is this one.
-    pub fn new(
+    pub(super) fn new(
         architecture: Architecture,
         name: String,
         features: String,
@@ -115,7 +115,7 @@ impl Cpu {
     }
 
     /// The same with vectors no wider than that. What AVX brings comes with vectors of 256 bits, so 128 is without it.
-    pub fn with_vectors(&self, width: VectorWidth) -> Result<Cpu, BackendError> {
+    pub(super) fn with_vectors(&self, width: VectorWidth) -> Result<Cpu, BackendError> {
         let mut cpu = self.clone();
         let Some(bits) = width.bits() else {
             return Ok(cpu);
@@ -137,7 +137,7 @@ impl Cpu {
     }
 
     /// Everything about it that decides which code is made, by name.
-    pub fn settings(&self) -> BTreeMap<String, String> {
+    pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let mut settings: BTreeMap<String, String> = self
             .features
             .split(',')
@@ -149,7 +149,7 @@ impl Cpu {
     }
 
     /// LLVM's code generator for this processor.
-    pub fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, BackendError> {
+    pub(super) fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, BackendError> {
         static READY: OnceLock<()> = OnceLock::new();
         READY.get_or_init(|| {
             let all = InitializationConfig::default();

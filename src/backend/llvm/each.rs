@@ -14,7 +14,7 @@ use crate::ssa::{Lane, Ty};
 
 impl<'c> Emit<'c, '_> {
     /// Writes lanes of a mask, in order.
-    pub fn store_each(
+    pub(super) fn store_each(
         &mut self,
         elem: Lane,
         lanes: &Lanes<'c>,
@@ -50,7 +50,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Does something for each lane of a mask of bits, in order, with the lane's number in 64 bits. If there is a lane, `first` comes before.
-    pub fn each_lane(
+    pub(super) fn each_lane(
         &mut self,
         bits: V<'c>,
         first: impl FnOnce(&mut Self) -> EmitResult<()>,

@@ -125,7 +125,7 @@ pub(super) struct Emit<'c, 'f> {
 
 impl<'c, 'f> Emit<'c, 'f> {
     /// Ready to translate `f` into `func`.
-    pub fn new(
+    pub(super) fn new(
         f: &'f Function,
         options: &'f CodegenOptions,
         cpu: &'f Cpu,
@@ -159,24 +159,24 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A new block at the end of the function.
-    pub fn new_block(&self) -> BasicBlock<'c> {
+    pub(super) fn new_block(&self) -> BasicBlock<'c> {
         self.cx.append_basic_block(self.func, "\0")
     }
 
     /// The block that instructions are appended to.
-    pub fn here(&self) -> EmitResult<BasicBlock<'c>> {
+    pub(super) fn here(&self) -> EmitResult<BasicBlock<'c>> {
         self.b
             .get_insert_block()
             .ok_or_else(|| "no current block".into())
     }
 
     /// Goes on in another block.
-    pub fn at(&self, block: BasicBlock<'c>) {
+    pub(super) fn at(&self, block: BasicBlock<'c>) {
         self.b.position_at_end(block);
     }
 
     /// Fills another block, and goes on here.
-    pub fn aside<T>(
+    pub(super) fn aside<T>(
         &mut self,
         block: BasicBlock<'c>,
         fill: impl FnOnce(&mut Self) -> EmitResult<T>,
@@ -189,23 +189,23 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Source line of the instructions that follow, 0 for none.
-    pub fn set_line(&self, line: u32) {
+    pub(super) fn set_line(&self, line: u32) {
         self.lines.set(&self.b, line);
     }
 
     /// No instruction follows any more.
-    pub fn finish_lines(&self) {
+    pub(super) fn finish_lines(&self) {
         self.lines.finish();
     }
 
     /// Jumps.
-    pub fn jump(&self, to: BasicBlock<'c>) -> EmitResult<()> {
+    pub(super) fn jump(&self, to: BasicBlock<'c>) -> EmitResult<()> {
         self.b.build_unconditional_branch(to)?;
         Ok(())
     }
 
     /// Goes on in a new block that comes after this one only. LLVM's usual effort makes one block of both.
-    pub fn cut(&self) -> EmitResult<()> {
+    pub(super) fn cut(&self) -> EmitResult<()> {
         let next = self.cx.append_basic_block(self.func, CUT);
         self.jump(next)?;
         self.at(next);
@@ -213,7 +213,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Branches.
-    pub fn branch(
+    pub(super) fn branch(
         &self,
         cond: V<'c>,
         then: BasicBlock<'c>,
@@ -225,7 +225,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Branches to `then` nearly always, or nearly never.
-    pub fn branch_likely(
+    pub(super) fn branch_likely(
         &self,
         cond: V<'c>,
         then: BasicBlock<'c>,
@@ -245,7 +245,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A scalar integer.
-    pub fn as_int(&self, v: V<'c>) -> EmitResult<IntValue<'c>> {
+    pub(super) fn as_int(&self, v: V<'c>) -> EmitResult<IntValue<'c>> {
         match v {
             V::IntValue(i) => Ok(i),
             _ => Err("not a scalar integer".into()),
@@ -253,7 +253,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A vector.
-    pub fn as_vector(&self, v: V<'c>) -> EmitResult<VectorValue<'c>> {
+    pub(super) fn as_vector(&self, v: V<'c>) -> EmitResult<VectorValue<'c>> {
         match v {
             V::VectorValue(v) => Ok(v),
             _ => Err("not a vector".into()),
@@ -261,7 +261,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A pointer.
-    pub fn as_ptr(&self, v: V<'c>) -> EmitResult<PointerValue<'c>> {
+    pub(super) fn as_ptr(&self, v: V<'c>) -> EmitResult<PointerValue<'c>> {
         match v {
             V::PointerValue(p) => Ok(p),
             _ => Err("not a pointer".into()),

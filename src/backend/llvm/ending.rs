@@ -93,7 +93,7 @@ pub(super) struct Inside(());
 
 impl Inside {
     /// Begins, unless the process ends.
-    pub fn enter() -> Result<Inside, BackendError> {
+    pub(super) fn enter() -> Result<Inside, BackendError> {
         INSIDE.fetch_add(1, SeqCst);
         let inside = Inside(());
         match ENDING.load(SeqCst) {

@@ -12,13 +12,13 @@ use crate::ssa::{AlignCheck, Lane, Space, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
     /// True when an access of a space that faults must be reported.
-    pub fn records_faults(&self, space: Space) -> bool {
+    pub(super) fn records_faults(&self, space: Space) -> bool {
         self.access_plan.limits.records_faults(space)
     }
 
     /// Calls the fault helper when any bit of `faulting` is set, with the addresses (`i32` or `i64`) of a given number of lanes
     /// and the surface; under `Trap` leaves the function. When it goes on, `then` comes next.
-    pub fn report(
+    pub(super) fn report(
         &mut self,
         (addr, lanes, surface): (V<'c>, u16, V<'c>),
         faulting: V<'c>,
@@ -30,7 +30,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Lanes of an atomic whose addresses are rounded down.
-    pub fn check_aligned(&mut self, check: AlignCheck, args: &[Value]) -> EmitResult<()> {
+    pub(super) fn check_aligned(&mut self, check: AlignCheck, args: &[Value]) -> EmitResult<()> {
         let lanes = self.lanes(check.space, args)?;
         let odd = self.enabled_lanes(&lanes)?;
         let at = (self.addresses(&lanes)?, lanes.count, lanes.surface);

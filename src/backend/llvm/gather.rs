@@ -55,7 +55,11 @@ pub(super) enum At<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Where the lanes of an access are; `scaled` is what its addresses are made of, if they are made so.
-    pub fn lead(&mut self, lanes: &Lanes<'c>, scaled: Option<Scaled>) -> EmitResult<Lead<'c>> {
+    pub(super) fn lead(
+        &mut self,
+        lanes: &Lanes<'c>,
+        scaled: Option<Scaled>,
+    ) -> EmitResult<Lead<'c>> {
         let Some(scaled) = scaled else {
             return Ok(Lead::Offsets(self.offsets(lanes)?));
         };
@@ -68,7 +72,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Where component `c` is, and for which lanes it is inside.
-    pub fn led(
+    pub(super) fn led(
         &mut self,
         lanes: &Lanes<'c>,
         lead: Lead<'c>,
@@ -227,7 +231,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Gathers components one after the other.
-    pub fn gather_each(
+    pub(super) fn gather_each(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -276,7 +280,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Where faults are recorded, reports enabled lanes of which some component is not inside; `inside` has the lanes of each component.
-    pub fn report_outside(
+    pub(super) fn report_outside(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -299,7 +303,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Gathers components of 4 bytes, two at a time, but for when the end of the region is between two of them.
-    pub fn gather_pairs(
+    pub(super) fn gather_pairs(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -357,7 +361,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Gathers one component, in steps of the number of lanes that is fastest.
-    pub fn gather_lanes(
+    pub(super) fn gather_lanes(
         &mut self,
         elem: Lane,
         lanes: &Lanes<'c>,
@@ -397,7 +401,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Writes enabled lanes, in order.
-    pub fn scatter(
+    pub(super) fn scatter(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -411,7 +415,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Writes lanes of a mask, in order.
-    pub fn scatter_lanes(
+    pub(super) fn scatter_lanes(
         &mut self,
         lanes: &Lanes<'c>,
         at: At<'c>,

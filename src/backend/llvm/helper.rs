@@ -16,7 +16,7 @@ use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
     /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of a given number of bits, or nothing.
-    pub fn call_helper(
+    pub(super) fn call_helper(
         &mut self,
         offset: usize,
         result: Option<u32>,
@@ -51,13 +51,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Time stamp.
-    pub fn call_tsc(&mut self) -> EmitResult<V<'c>> {
+    pub(super) fn call_tsc(&mut self) -> EmitResult<V<'c>> {
         let v = self.call_helper(offset_of!(Helpers, tsc), Some(64), &[])?;
         v.ok_or_else(|| InternalError::from("no time stamp"))
     }
 
     /// A step at a named barrier.
-    pub fn named_barrier(&mut self, step: BarrierStep, args: &[Value]) -> EmitResult<V<'c>> {
+    pub(super) fn named_barrier(&mut self, step: BarrierStep, args: &[Value]) -> EmitResult<V<'c>> {
         let step = match step {
             BarrierStep::Signal => named_barrier::SIGNAL,
             BarrierStep::Pass => named_barrier::PASS,
@@ -72,7 +72,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A check of a barrier. The runtime decides what is wrong: a call more is little beside the wait.
-    pub fn check_barrier(&mut self, check: BarrierCheck, lanes: Value) -> EmitResult<()> {
+    pub(super) fn check_barrier(&mut self, check: BarrierCheck, lanes: Value) -> EmitResult<()> {
         let args = [
             self.group().into(),
             self.thread_index()?.into(),
@@ -85,7 +85,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Leaves the function where a helper that has found a fault says so, under the policy that stops.
-    pub fn stop_on_fault(&mut self, stop: V<'c>) -> EmitResult<()> {
+    pub(super) fn stop_on_fault(&mut self, stop: V<'c>) -> EmitResult<()> {
         if self.options.oob != OobPolicy::Trap {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A float operation under `cr0`.
-    pub fn fp_env(&mut self, op: FpEnvOp, to: Ty, args: &[Value]) -> EmitResult<V<'c>> {
+    pub(super) fn fp_env(&mut self, op: FpEnvOp, to: Ty, args: &[Value]) -> EmitResult<V<'c>> {
         let cr0 = self.get(args[0])?;
         let from = args.get(1).map_or(to, |&a| self.ty(a));
         let operands = self.get_all(&args[1..])?;
@@ -106,7 +106,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls [`Helpers::fp_env`] with operands and result in stack slots.
-    pub fn call_fp_env(
+    pub(super) fn call_fp_env(
         &mut self,
         op: FpEnvOp,
         cr0: V<'c>,

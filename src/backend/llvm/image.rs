@@ -19,7 +19,12 @@ pub(super) const fn image_bytes(lanes: u16) -> u32 {
 
 impl<'c> Emit<'c, '_> {
     /// An image message.
-    pub fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) -> EmitResult<()> {
+    pub(super) fn image(
+        &mut self,
+        access: ImageAccess,
+        args: &[Value],
+        out: &[Value],
+    ) -> EmitResult<()> {
         let (mask, u) = (args[0], args[1]);
         let (surface, sampler) = (self.get(args[2])?, self.get(args[3])?);
         let ty = self.ty(u);

@@ -11,7 +11,7 @@ use crate::ssa::{RaceCheck, Value};
 
 impl<'c> Emit<'c, '_> {
     /// Leaves the function if a mark is set, or a condition.
-    pub fn suspect(&mut self, args: &[Value]) -> EmitResult<()> {
+    pub(super) fn suspect(&mut self, args: &[Value]) -> EmitResult<()> {
         let set = self.any_set(args)?;
         let leave = self.exit(Status::Suspect)?;
         let go_on = self.new_block();
@@ -21,7 +21,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Clears the marks of the lanes of a store if any is set.
-    pub fn initialise(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
+    pub(super) fn initialise(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
         let (operands, marks) = args.split_at(2 + usize::from(check.space.has_surface()));
         let set = self.any_set(marks)?;
         let (cold, go_on) = (self.new_block(), self.new_block());

@@ -11,7 +11,7 @@ use super::emit::{Emit, EmitResult, InternalError, V};
 
 impl<'c> Emit<'c, '_> {
     /// An instruction of two operands of one type.
-    pub fn op2(
+    pub(super) fn op2(
         &self,
         op: InstructionOpcode,
         a: impl Into<V<'c>>,
@@ -21,7 +21,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A conversion.
-    pub fn cast(
+    pub(super) fn cast(
         &self,
         op: InstructionOpcode,
         v: impl Into<V<'c>>,
@@ -35,7 +35,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The same bits as another type.
-    pub fn cast_bits(&self, v: V<'c>, to: BasicTypeEnum<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn cast_bits(&self, v: V<'c>, to: BasicTypeEnum<'c>) -> EmitResult<V<'c>> {
         if v.get_type() == to {
             return Ok(v);
         }
@@ -43,7 +43,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Integer comparison, scalar or lane-wise.
-    pub fn icmp(
+    pub(super) fn icmp(
         &self,
         cc: IntPredicate,
         a: impl Into<V<'c>>,
@@ -59,7 +59,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Float comparison, scalar or lane-wise.
-    pub fn fcmp(&self, cc: FloatPredicate, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn fcmp(&self, cc: FloatPredicate, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         Ok(match (a, b) {
             (V::FloatValue(a), V::FloatValue(b)) => {
                 self.b.build_float_compare(cc, a, b, "\0")?.into()
@@ -72,7 +72,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// `cond ? a : b`; the condition is scalar or a mask.
-    pub fn select(
+    pub(super) fn select(
         &self,
         cond: V<'c>,
         a: impl Into<V<'c>>,
@@ -87,7 +87,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Zero-extends or truncates integers to lanes of a given number of bits.
-    pub fn resize(&self, v: impl Into<V<'c>>, bits: u32) -> EmitResult<V<'c>> {
+    pub(super) fn resize(&self, v: impl Into<V<'c>>, bits: u32) -> EmitResult<V<'c>> {
         let v = v.into();
         let (have, to): (u32, BasicTypeEnum) = match v {
             V::IntValue(i) => (i.get_type().get_bit_width(), self.int(bits).into()),
@@ -110,7 +110,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// `a + constant`.
-    pub fn add_const(&self, a: IntValue<'c>, constant: i64) -> EmitResult<IntValue<'c>> {
+    pub(super) fn add_const(&self, a: IntValue<'c>, constant: i64) -> EmitResult<IntValue<'c>> {
         if constant == 0 {
             return Ok(a);
         }
@@ -119,7 +119,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A pointer moved by bytes.
-    pub fn offset(
+    pub(super) fn offset(
         &self,
         ptr: PointerValue<'c>,
         bytes: IntValue<'c>,
@@ -131,7 +131,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A pointer moved by each lane's signed index, in elements of `unit` bytes.
-    pub fn units_from(&self, ptr: PointerValue<'c>, units: VectorValue<'c>, bytes: u32) -> V<'c> {
+    pub(super) fn units_from(
+        &self,
+        ptr: PointerValue<'c>,
+        units: VectorValue<'c>,
+        bytes: u32,
+    ) -> V<'c> {
         let mut index = units.as_value_ref();
         let unit = self.int(8 * bytes).as_type_ref();
         // SAFETY: the builder is at the end of a block, and everything is of one context. The instruction does not claim to
@@ -144,7 +149,11 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A pointer moved by a constant.
-    pub fn offset_const(&self, ptr: PointerValue<'c>, bytes: i64) -> EmitResult<PointerValue<'c>> {
+    pub(super) fn offset_const(
+        &self,
+        ptr: PointerValue<'c>,
+        bytes: i64,
+    ) -> EmitResult<PointerValue<'c>> {
         if bytes == 0 {
             return Ok(ptr);
         }
@@ -152,7 +161,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Reads memory, at any alignment.
-    pub fn load(&self, to: BasicTypeEnum<'c>, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn load(&self, to: BasicTypeEnum<'c>, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
         let v = self.b.build_load(to, ptr, "\0")?;
         let inst = v
             .as_instruction_value()
@@ -163,14 +172,14 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Writes memory, at any alignment.
-    pub fn store(&self, v: impl Into<V<'c>>, ptr: PointerValue<'c>) -> EmitResult<()> {
+    pub(super) fn store(&self, v: impl Into<V<'c>>, ptr: PointerValue<'c>) -> EmitResult<()> {
         let inst = self.b.build_store(ptr, v.into())?;
         inst.set_alignment(1)
             .map_err(|e| InternalError(e.to_string()))
     }
 
     /// Room on the stack, allocated when the function is entered.
-    pub fn slot(&mut self, bytes: u32) -> EmitResult<PointerValue<'c>> {
+    pub(super) fn slot(&mut self, bytes: u32) -> EmitResult<PointerValue<'c>> {
         let ty = self.cx.i8_type().array_type(bytes.max(1));
         let entry = self.ctx.entry;
         let slot = self.aside(entry, |e| Ok(e.b.build_alloca(ty, "\0")?))?;

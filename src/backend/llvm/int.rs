@@ -15,7 +15,13 @@ const TO_LOW_BITS: u64 = 0x4338_0000_0000_0000;
 
 impl<'c> Emit<'c, '_> {
     /// High half of a product.
-    pub fn multiply_high(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn multiply_high(
+        &mut self,
+        ty: Ty,
+        signed: bool,
+        a: V<'c>,
+        b: V<'c>,
+    ) -> EmitResult<V<'c>> {
         let bits = ty.lane.bits();
         let double = lanes_of(self.int(2 * bits).into(), padded_lanes(ty.lanes));
         let extend = if signed { I::SExt } else { I::ZExt };
@@ -28,7 +34,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A division or remainder, defined for every operand.
-    pub fn divide(&mut self, op: BinOp, ty: Ty, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn divide(&mut self, op: BinOp, ty: Ty, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         let zero = self.konst(ty, 0)?;
         let by_zero = self.icmp(IntPredicate::EQ, b, zero)?;
         let signed = matches!(op, BinOp::SDiv | BinOp::SRem);

@@ -21,7 +21,7 @@ pub(super) struct Lines<'c> {
 
 impl<'c> Lines<'c> {
     /// For instructions of `func`.
-    pub fn new(cx: &'c Context, module: &Module<'c>, func: FunctionValue<'c>) -> Lines<'c> {
+    pub(super) fn new(cx: &'c Context, module: &Module<'c>, func: FunctionValue<'c>) -> Lines<'c> {
         let i32_type = cx.i32_type();
         let version = u64::from(debug_metadata_version());
         for (name, value) in [("Debug Info Version", version), ("Dwarf Version", 4)] {
@@ -61,7 +61,7 @@ impl<'c> Lines<'c> {
     }
 
     /// Line of the instructions that follow, 0 for none.
-    pub fn set(&self, builder: &Builder<'c>, line: u32) {
+    pub(super) fn set(&self, builder: &Builder<'c>, line: u32) {
         let at = self
             .info
             .create_debug_location(self.cx, line, 0, self.scope, None);
@@ -69,7 +69,7 @@ impl<'c> Lines<'c> {
     }
 
     /// Nothing follows any more.
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.info.finalize();
     }
 }

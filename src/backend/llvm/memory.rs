@@ -35,7 +35,7 @@ pub(super) enum Address<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Reads mask, address and surface operands.
-    pub fn lanes(&mut self, space: Space, args: &[Value]) -> EmitResult<Lanes<'c>> {
+    pub(super) fn lanes(&mut self, space: Space, args: &[Value]) -> EmitResult<Lanes<'c>> {
         let surface = space.has_surface().then(|| args[2]);
         let region = self.region(space, surface)?;
         Ok(Lanes {
@@ -57,7 +57,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Addresses of the lanes.
-    pub fn addresses(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn addresses(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
         match lanes.addr {
             Address::Made(v) => Ok(v),
             Address::Rare(v) => self.get(v),
@@ -65,7 +65,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A bit for each enabled lane.
-    pub fn enabled_lanes(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn enabled_lanes(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
         let mask = self.get(lanes.mask)?;
         match lanes.count {
             1 => self.resize(mask, 32),
@@ -74,7 +74,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Those of the enabled lanes that are recorded together.
-    pub fn lanes_of_part(&self, enabled: V<'c>, part: Part) -> EmitResult<V<'c>> {
+    pub(super) fn lanes_of_part(&self, enabled: V<'c>, part: Part) -> EmitResult<V<'c>> {
         match part.lanes {
             None => Ok(enabled),
             Some(bits) => self.op2(I::And, enabled, self.i32(bits)),
@@ -82,12 +82,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Operands after mask, address and surface.
-    pub fn data_args(space: Space, args: &[Value]) -> &[Value] {
+    pub(super) fn data_args(space: Space, args: &[Value]) -> &[Value] {
         &args[2 + usize::from(space.has_surface())..]
     }
 
     /// Offset in device memory; address bits 63:48 may hold a tag and do not count.
-    pub fn flat_offset(&mut self, addr: V<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn flat_offset(&mut self, addr: V<'c>) -> EmitResult<V<'c>> {
         let at = offset_of!(LaunchCtx, flat_base);
         let base = self.launch_field(at, Field::I64)?;
         let lanes = match addr {
@@ -101,7 +101,11 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The region of a space.
-    pub fn region(&mut self, space: Space, surface: Option<Value>) -> EmitResult<Region<'c>> {
+    pub(super) fn region(
+        &mut self,
+        space: Space,
+        surface: Option<Value>,
+    ) -> EmitResult<Region<'c>> {
         match (Place::of(self.f, space, surface), surface) {
             (Some(place), _) => Ok(Region::Known(place)),
             (None, Some(surface)) => self.computed_surface(space, surface),
@@ -152,7 +156,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// First byte of a region.
-    pub fn base(&mut self, region: Region<'c>) -> EmitResult<PointerValue<'c>> {
+    pub(super) fn base(&mut self, region: Region<'c>) -> EmitResult<PointerValue<'c>> {
         let v = match region {
             Region::Computed(base, _) => base,
             Region::Known(Place::Surface(index)) => {
@@ -195,7 +199,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Size of a region in bytes; at most `u32::MAX` except for device memory.
-    pub fn size(&mut self, region: Region<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn size(&mut self, region: Region<'c>) -> EmitResult<V<'c>> {
         match region {
             Region::Computed(_, size) => Ok(size),
             Region::Known(Place::Surface(index)) => {
@@ -221,7 +225,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether two regions have no byte in common.
-    pub fn apart(&mut self, a: Place, b: Place) -> EmitResult<V<'c>> {
+    pub(super) fn apart(&mut self, a: Place, b: Place) -> EmitResult<V<'c>> {
         self.hoisted(Key::Apart(a, b), |e| {
             let ends = |e: &mut Self, place| -> EmitResult<(V<'c>, V<'c>)> {
                 let region = Region::Known(place);
@@ -239,7 +243,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Makes a value where the region's fields are known: once a call, once a thread, or here.
-    pub fn placed(
+    pub(super) fn placed(
         &mut self,
         region: Region<'c>,
         key: impl FnOnce(Place) -> Key,
@@ -253,7 +257,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Number of offsets at which `bytes` bytes are inside, as `i64`.
-    pub fn wide_limit(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<V<'c>> {
+    pub(super) fn wide_limit(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<V<'c>> {
         let size = self.size(region)?;
         let bytes = i64::from(bytes);
         let short = self.icmp(IntPredicate::ULT, size, self.i64(bytes.cast_unsigned()))?;
@@ -262,7 +266,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The limit, in the width of the region's addresses.
-    pub fn limit(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<IntValue<'c>> {
+    pub(super) fn limit(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<IntValue<'c>> {
         let region = match region {
             Region::Known(place) => Region::Known(place.data()),
             computed => computed,
@@ -288,7 +292,11 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Base that can be accessed at offset 0 with `bytes` bytes, whatever the size.
-    pub fn safe_base(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<PointerValue<'c>> {
+    pub(super) fn safe_base(
+        &mut self,
+        region: Region<'c>,
+        bytes: u32,
+    ) -> EmitResult<PointerValue<'c>> {
         let base = self.base(region)?;
         if let Region::Known(Place::Regs | Place::Marks(Marked::Regs)) = region
             && bytes <= self.f.regs_bytes
@@ -310,7 +318,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Offsets in the region, in the width of its addresses.
-    pub fn offsets(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn offsets(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
         let addresses = self.addresses(lanes)?;
         match lanes.flat {
             true => self.flat_offset(addresses),
@@ -320,7 +328,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Offsets of component `c` as `i64`, and whether it is inside. As 32-bit offsets do not wrap, there everything
     /// from the first component on must be.
-    pub fn component(
+    pub(super) fn component(
         &mut self,
         lanes: &Lanes<'c>,
         offsets: V<'c>,
@@ -338,7 +346,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The same in the width of the region's addresses, in which what is outside may wrap.
-    pub fn component_at(
+    pub(super) fn component_at(
         &mut self,
         lanes: &Lanes<'c>,
         offsets: V<'c>,
@@ -367,7 +375,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Which lanes of an access that is `inside` are also enabled.
-    pub fn guard(&mut self, lanes: &Lanes<'c>, inside: V<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn guard(&mut self, lanes: &Lanes<'c>, inside: V<'c>) -> EmitResult<V<'c>> {
         if self.is_full(lanes.mask) {
             return Ok(inside);
         }

@@ -38,7 +38,7 @@ pub(super) struct Units {
 }
 
 impl Units {
-    pub const fn new(shift: u8, elem: Lane) -> Units {
+    pub(super) const fn new(shift: u8, elem: Lane) -> Units {
         let bytes = elem.bytes();
         Units { shift, bytes }
     }
@@ -58,7 +58,7 @@ pub(super) struct Words<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Gathers elements of one or two bytes.
-    pub fn gather_narrow(
+    pub(super) fn gather_narrow(
         &mut self,
         elem: Lane,
         lanes: &Lanes<'c>,
@@ -99,7 +99,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The words of numbers. What is made of numbers outside of the region must not be read.
-    pub fn words(
+    pub(super) fn words(
         &mut self,
         window: Window<'c>,
         index: V<'c>,
@@ -130,7 +130,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The words of a region, where the element of number zero is `from` bytes after its start.
-    pub fn window(
+    pub(super) fn window(
         &mut self,
         region: Region<'c>,
         from: IntValue<'c>,
@@ -213,7 +213,7 @@ impl<'c> Emit<'c, '_> {
 
 impl<'c> Window<'c> {
     /// Of its three values.
-    pub fn of_parts([start, last, bit]: [V<'c>; 3]) -> EmitResult<Window<'c>> {
+    pub(super) fn of_parts([start, last, bit]: [V<'c>; 3]) -> EmitResult<Window<'c>> {
         match start {
             V::PointerValue(start) => Ok(Window { start, last, bit }),
             _ => Err("words that begin at no pointer".into()),
@@ -221,7 +221,7 @@ impl<'c> Window<'c> {
     }
 
     /// One of them.
-    pub fn part(self, n: u8) -> V<'c> {
+    pub(super) fn part(self, n: u8) -> V<'c> {
         match n {
             0 => self.start.into(),
             1 => self.last,

@@ -41,7 +41,7 @@ const fn float_predicate(cond: FCond) -> FloatPredicate {
 
 impl<'c> Emit<'c, '_> {
     /// Translates an instruction.
-    pub fn instruction(&mut self, inst: Inst) -> EmitResult<()> {
+    pub(super) fn instruction(&mut self, inst: Inst) -> EmitResult<()> {
         let f = self.f;
         let data = f.inst(inst);
         let args = data.args.as_slice();
@@ -79,7 +79,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The result of an instruction that has one.
-    pub fn value(&mut self, data: &InstData, out: Value) -> EmitResult<V<'c>> {
+    pub(super) fn value(&mut self, data: &InstData, out: Value) -> EmitResult<V<'c>> {
         let args = data.args.as_slice();
         let ty = self.ty(out);
         match &data.op {
@@ -154,7 +154,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether every lane of a mask is set.
-    pub fn mask_is_full(&mut self, mask: Value) -> EmitResult<V<'c>> {
+    pub(super) fn mask_is_full(&mut self, mask: Value) -> EmitResult<V<'c>> {
         let bits = self.mask_word(mask)?;
         let full = u64::from(low_bits(self.ty(mask).lanes));
         self.icmp(

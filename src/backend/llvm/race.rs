@@ -49,7 +49,7 @@ pub(super) struct Call<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// A check.
-    pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
+    pub(super) fn check_race(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
         self.unless_invariant(check, args, None, |e| {
             let call = e.race_call(check, args)?;
             e.race_of_lanes(check, &call, args, offset_of!(Helpers, race))
@@ -122,7 +122,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A check of lanes that are known to run evenly, maybe under a condition.
-    pub fn check_even_race(&mut self, inst: Inst, run: &RaceRun) -> EmitResult<()> {
+    pub(super) fn check_even_race(&mut self, inst: Inst, run: &RaceRun) -> EmitResult<()> {
         let data = self.f.inst(inst);
         let Op::CheckRace(check) = data.op else {
             return Err("no check of races".into());
@@ -220,7 +220,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Operands of the calls for an access.
-    pub fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<Call<'c>> {
+    pub(super) fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<Call<'c>> {
         let lanes = self.lanes(check.space, args)?;
         let records = Records::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
@@ -244,7 +244,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls of the runtime with the address of each lane.
-    pub fn race_of_lanes(
+    pub(super) fn race_of_lanes(
         &mut self,
         check: RaceCheck,
         call: &Call<'c>,

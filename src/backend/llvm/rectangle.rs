@@ -20,7 +20,12 @@ pub(super) const fn rectangle_bytes(access: Access2d) -> u32 {
 
 impl<'c> Emit<'c, '_> {
     /// A load; one result a register.
-    pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) -> EmitResult<()> {
+    pub(super) fn load2d(
+        &mut self,
+        access: Access2d,
+        args: &[Value],
+        out: &[Value],
+    ) -> EmitResult<()> {
         let block = self.rectangle_operands(access, args)?;
         self.send_rectangle(access, block, false)?;
         for (i, &v) in out.iter().enumerate() {
@@ -32,7 +37,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A store.
-    pub fn store2d(&mut self, access: Access2d, args: &[Value]) -> EmitResult<()> {
+    pub(super) fn store2d(&mut self, access: Access2d, args: &[Value]) -> EmitResult<()> {
         let block = self.rectangle_operands(access, args)?;
         for (i, &v) in args.iter().skip(HEAD).enumerate() {
             let to = self.register_of(access, block, i)?;

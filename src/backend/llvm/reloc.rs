@@ -36,7 +36,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The kind that a relocation of an ELF file is of.
-    pub fn of(architecture: Architecture, flags: RelocationFlags) -> Option<Kind> {
+    pub(super) fn of(architecture: Architecture, flags: RelocationFlags) -> Option<Kind> {
         let RelocationFlags::Elf { r_type } = flags else {
             return None;
         };
@@ -67,13 +67,18 @@ impl Kind {
     }
 
     /// Whether it is a part of a difference, which depends on no place.
-    pub fn is_sum(self) -> bool {
+    pub(super) fn is_sum(self) -> bool {
         use Kind::{Add, AddShort, Subtract, SubtractShort};
         matches!(self, Add | AddShort | Subtract | SubtractShort)
     }
 
     /// Writes `distance`, from the place to the target, or for sums the `target` itself, to `bytes` at the place.
-    pub fn write(self, bytes: &mut [u8], target: u64, distance: i64) -> Result<(), &'static str> {
+    pub(super) fn write(
+        self,
+        bytes: &mut [u8],
+        target: u64,
+        distance: i64,
+    ) -> Result<(), &'static str> {
         if self == Kind::Quad {
             let to = bytes.first_chunk_mut().ok_or(OUTSIDE)?;
             *to = distance.to_le_bytes();

@@ -132,7 +132,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A load of which enabled lanes may lie side by side.
-    pub fn load_speculative(
+    pub(super) fn load_speculative(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
@@ -165,7 +165,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A store of which enabled lanes may lie side by side.
-    pub fn store_speculative(
+    pub(super) fn store_speculative(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,

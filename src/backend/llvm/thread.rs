@@ -53,7 +53,7 @@ pub(super) struct Exits<'c>(Vec<(Status, BasicBlock<'c>)>);
 
 impl<'c> Emit<'c, '_> {
     /// Translates the whole function.
-    pub fn program(&mut self, barrier_loop: BarrierLoop) -> EmitResult<()> {
+    pub(super) fn program(&mut self, barrier_loop: BarrierLoop) -> EmitResult<()> {
         let (threads, head) = self.thread_loop(barrier_loop)?;
         self.threads
             .set(threads)
@@ -69,7 +69,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The thread that the body is for.
-    pub fn threads(&self) -> EmitResult<&ThreadLoop<'c>> {
+    pub(super) fn threads(&self) -> EmitResult<&ThreadLoop<'c>> {
         let threads = self.threads.get();
         threads.ok_or_else(|| "a thread's value is used outside the thread loop".into())
     }
@@ -252,13 +252,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The thread is finished.
-    pub fn thread_done(&mut self) -> EmitResult<()> {
+    pub(super) fn thread_done(&mut self) -> EmitResult<()> {
         let so_far = self.threads()?.status.map(|(so_far, _)| so_far);
         self.end_thread(THREAD_DONE, so_far.map(|phi| phi.as_basic_value()))
     }
 
     /// The thread waits, and is called again with this state.
-    pub fn thread_waits(&mut self, state: u32) -> EmitResult<()> {
+    pub(super) fn thread_waits(&mut self, state: u32) -> EmitResult<()> {
         let status = self.i32(Status::Suspended as u32).into();
         self.end_thread(state, Some(status))
     }
@@ -277,7 +277,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Leaves when the launch was interrupted.
-    pub fn poll(&mut self) -> EmitResult<()> {
+    pub(super) fn poll(&mut self) -> EmitResult<()> {
         let at = offset_of!(visa_runtime::abi::LaunchCtx, interrupt);
         let flag = self.launch_field(at, Field::Ptr)?;
         let set = self.load(self.cx.i32_type().into(), self.as_ptr(flag)?)?;
@@ -296,12 +296,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Block that returns with `Fault`.
-    pub fn fault_exit(&mut self) -> EmitResult<BasicBlock<'c>> {
+    pub(super) fn fault_exit(&mut self) -> EmitResult<BasicBlock<'c>> {
         self.exit(Status::Fault)
     }
 
     /// Block that returns with a status.
-    pub fn exit(&mut self, status: Status) -> EmitResult<BasicBlock<'c>> {
+    pub(super) fn exit(&mut self, status: Status) -> EmitResult<BasicBlock<'c>> {
         if let Some(&(_, block)) = self.exits.0.iter().find(|(of, _)| *of == status) {
             return Ok(block);
         }

@@ -59,42 +59,42 @@ pub(super) const fn padded_lanes(lanes: u16) -> u16 {
 
 impl<'c> Emit<'c, '_> {
     /// LLVM type of an SSA type in registers.
-    pub fn type_of(&self, ty: Ty) -> BasicTypeEnum<'c> {
+    pub(super) fn type_of(&self, ty: Ty) -> BasicTypeEnum<'c> {
         lanes_of(scalar_type(self.cx, ty.lane), padded_lanes(ty.lanes))
     }
 
     /// LLVM type of an SSA type in memory.
-    pub fn exact(&self, ty: Ty) -> BasicTypeEnum<'c> {
+    pub(super) fn exact(&self, ty: Ty) -> BasicTypeEnum<'c> {
         lanes_of(scalar_type(self.cx, ty.lane), ty.lanes)
     }
 
     /// Integers of a given number of bits.
-    pub fn int(&self, bits: u32) -> IntType<'c> {
+    pub(super) fn int(&self, bits: u32) -> IntType<'c> {
         int_type(self.cx, bits)
     }
 
     /// Pointers.
-    pub fn ptr_type(&self) -> BasicTypeEnum<'c> {
+    pub(super) fn ptr_type(&self) -> BasicTypeEnum<'c> {
         self.cx.ptr_type(AddressSpace::default()).into()
     }
 
     /// SSA type of a value.
-    pub fn ty(&self, v: Value) -> Ty {
+    pub(super) fn ty(&self, v: Value) -> Ty {
         self.f.ty(v)
     }
 
     /// A 32-bit constant.
-    pub fn i32(&self, value: u32) -> IntValue<'c> {
+    pub(super) fn i32(&self, value: u32) -> IntValue<'c> {
         self.cx.i32_type().const_int(u64::from(value), false)
     }
 
     /// A 64-bit constant.
-    pub fn i64(&self, value: u64) -> IntValue<'c> {
+    pub(super) fn i64(&self, value: u64) -> IntValue<'c> {
         self.cx.i64_type().const_int(value, false)
     }
 
     /// A scalar with these bits.
-    pub fn scalar_bits(&self, lane: Lane, bits: u64) -> EmitResult<V<'c>> {
+    pub(super) fn scalar_bits(&self, lane: Lane, bits: u64) -> EmitResult<V<'c>> {
         let int = self.int(lane.bits()).const_int(bits & lane.mask(), false);
         if lane.is_float() {
             return self.cast_bits(int.into(), scalar_type(self.cx, lane));
@@ -103,7 +103,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// `bits` in every lane of a type.
-    pub fn konst(&self, ty: Ty, bits: u64) -> EmitResult<V<'c>> {
+    pub(super) fn konst(&self, ty: Ty, bits: u64) -> EmitResult<V<'c>> {
         let one = self.scalar_bits(ty.lane, bits)?;
         if ty.is_scalar() {
             return Ok(one);
@@ -113,7 +113,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A constant of these lanes.
-    pub fn vector_bits(&self, lane: Lane, lanes: &[u64]) -> EmitResult<V<'c>> {
+    pub(super) fn vector_bits(&self, lane: Lane, lanes: &[u64]) -> EmitResult<V<'c>> {
         let padding = usize::from(padded_lanes(lanes.len() as u16)) - lanes.len();
         let padding = std::iter::repeat_n(&0, padding);
         let lanes: Vec<BasicValueEnum> = lanes
@@ -125,12 +125,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Bits that all lanes of a constant have.
-    pub fn uniform_const(&self, v: Value) -> Option<u64> {
+    pub(super) fn uniform_const(&self, v: Value) -> Option<u64> {
         consts::uniform(self.f, v)
     }
 
     /// True for a mask that is known to be full.
-    pub fn is_full(&self, mask: Value) -> bool {
+    pub(super) fn is_full(&self, mask: Value) -> bool {
         self.uniform_const(mask) == Some(1) || self.version.is_full(mask)
     }
 }

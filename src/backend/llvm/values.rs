@@ -17,7 +17,7 @@ pub(super) struct Values<'c> {
 
 impl<'c> Values<'c> {
     /// None yet of a function's.
-    pub fn new(f: &Function) -> Values<'c> {
+    pub(super) fn new(f: &Function) -> Values<'c> {
         Values {
             made: vec![None; f.values.len()],
             rare: FxHashMap::default(),
@@ -33,7 +33,7 @@ impl<'c> Values<'c> {
     }
 
     /// Takes values out.
-    pub fn forget(&mut self, values: &[Value]) {
+    pub(super) fn forget(&mut self, values: &[Value]) {
         for v in values {
             self.made[v.0 as usize] = None;
         }
@@ -42,7 +42,7 @@ impl<'c> Values<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Translation of an SSA value.
-    pub fn get(&mut self, v: Value) -> EmitResult<V<'c>> {
+    pub(super) fn get(&mut self, v: Value) -> EmitResult<V<'c>> {
         if let Some(made) = self.values.known(v) {
             return Ok(made);
         }
@@ -77,14 +77,14 @@ impl<'c> Emit<'c, '_> {
 
     /// True for values that can be used here. What only versions made that are left cannot: whoever finds a value through the
     /// definition of another has to ask.
-    pub fn is_at_hand(&self, v: Value) -> bool {
+    pub(super) fn is_at_hand(&self, v: Value) -> bool {
         let op = self.f.def_inst(v).map(|data| &data.op);
         let constant = matches!(op, Some(Op::Const(_) | Op::VecConst(_)));
         constant || self.values.known(v).is_some()
     }
 
     /// A scalar integer.
-    pub fn get_int(&mut self, v: Value) -> EmitResult<IntValue<'c>> {
+    pub(super) fn get_int(&mut self, v: Value) -> EmitResult<IntValue<'c>> {
         match self.get(v)? {
             V::IntValue(i) => Ok(i),
             _ => Err(InternalError(format!("v{} is no scalar integer", v.0))),
@@ -92,12 +92,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Translations of several SSA values.
-    pub fn get_all(&mut self, values: &[Value]) -> EmitResult<Vec<V<'c>>> {
+    pub(super) fn get_all(&mut self, values: &[Value]) -> EmitResult<Vec<V<'c>>> {
         values.iter().map(|&v| self.get(v)).collect()
     }
 
     /// Notes the translation of an SSA value.
-    pub fn bind(&mut self, out: Value, v: impl Into<V<'c>>) {
+    pub(super) fn bind(&mut self, out: Value, v: impl Into<V<'c>>) {
         self.values.set(out, v.into());
     }
 }

@@ -15,7 +15,7 @@ const LINE: u16 = 4;
 
 impl<'c, 'f> Emit<'c, 'f> {
     /// A load that is inside.
-    pub fn load_inside(
+    pub(super) fn load_inside(
         &mut self,
         a: &Access,
         at: At<'c>,
@@ -53,7 +53,12 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A store that is inside.
-    pub fn store_inside(&mut self, a: &Access, at: At<'c>, args: &[Value]) -> EmitResult<()> {
+    pub(super) fn store_inside(
+        &mut self,
+        a: &Access,
+        at: At<'c>,
+        args: &[Value],
+    ) -> EmitResult<()> {
         let data = self.get_all(Self::data_args(a.access.space, args))?;
         match (at, data.as_slice()) {
             (At::Strided(to), &[v]) if a.enabled && !self.is_full(args[0]) => {
@@ -86,13 +91,18 @@ impl<'c, 'f> Emit<'c, 'f> {
 
     /// Offsets of an even number of lanes as words of 64 bits. Two of 32 bits leave a vector together, which is half as many
     /// moves between register files, of which there is one at a time.
-    pub fn lane_words(&self, offsets: V<'c>, ty: Ty) -> EmitResult<V<'c>> {
+    pub(super) fn lane_words(&self, offsets: V<'c>, ty: Ty) -> EmitResult<V<'c>> {
         let words = u32::from(ty.lanes) * ty.lane.bytes() / 8;
         self.cast_bits(offsets, self.int(64).vec_type(words).into())
     }
 
     /// The offset of a lane from words of them.
-    pub fn lane_offset(&self, words: V<'c>, lanes: u16, lane: u16) -> EmitResult<IntValue<'c>> {
+    pub(super) fn lane_offset(
+        &self,
+        words: V<'c>,
+        lanes: u16,
+        lane: u16,
+    ) -> EmitResult<IntValue<'c>> {
         let count = self.as_vector(words)?.get_type().get_size();
         let each = lanes / count as u16; // at most as many words as lanes
         let word = self.lane(words, u32::from(lane / each))?;
@@ -124,7 +134,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Loads all records of a copy.
-    pub fn load_copy(&mut self, id: CopyId) -> EmitResult<()> {
+    pub(super) fn load_copy(&mut self, id: CopyId) -> EmitResult<()> {
         let copied = self.copy(id)?;
         let lanes = 0..copied.loads[0].lanes;
         let rows = lanes.map(|lane| self.load_row(copied, lane));
@@ -142,7 +152,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Stores all records of a copy, loading them here if they are `late`.
-    pub fn store_copy(&mut self, id: CopyId, late: bool) -> EmitResult<()> {
+    pub(super) fn store_copy(&mut self, id: CopyId, late: bool) -> EmitResult<()> {
         let copied = self.copy(id)?;
         let first = copied.stores[0];
         let rows = match self.version.rows(id) {
@@ -199,7 +209,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Vectors of `width` lanes, a power of two of them, as one.
-    pub fn end_to_end(&self, mut parts: Vec<V<'c>>, mut width: u16) -> EmitResult<V<'c>> {
+    pub(super) fn end_to_end(&self, mut parts: Vec<V<'c>>, mut width: u16) -> EmitResult<V<'c>> {
         while parts.len() > 1 {
             let ends: Vec<_> = (0..u32::from(2 * width)).map(Some).collect();
             let pairs = parts.chunks(2);
@@ -248,7 +258,12 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Stores the enabled lanes of a vector.
-    pub fn store_masked(&mut self, mask: V<'c>, v: V<'c>, to: PointerValue<'c>) -> EmitResult<()> {
+    pub(super) fn store_masked(
+        &mut self,
+        mask: V<'c>,
+        v: V<'c>,
+        to: PointerValue<'c>,
+    ) -> EmitResult<()> {
         let callee = self.declare("llvm.masked.store", &[v.get_type(), self.ptr_type()])?;
         self.call_masked(callee, &[v, to.into()], &[mask])?;
         Ok(())

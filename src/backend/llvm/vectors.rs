@@ -14,7 +14,7 @@ pub(super) const fn low_bits(lanes: u16) -> u32 {
 
 impl<'c> Emit<'c, '_> {
     /// A lane of a vector.
-    pub fn lane(&self, v: V<'c>, lane: u32) -> EmitResult<V<'c>> {
+    pub(super) fn lane(&self, v: V<'c>, lane: u32) -> EmitResult<V<'c>> {
         match v {
             V::VectorValue(v) => Ok(self.b.build_extract_element(v, self.i32(lane), "\0")?),
             scalar => Ok(scalar),
@@ -22,7 +22,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A vector with one lane replaced.
-    pub fn with_lane(&self, v: V<'c>, one: V<'c>, lane: u32) -> EmitResult<V<'c>> {
+    pub(super) fn with_lane(&self, v: V<'c>, one: V<'c>, lane: u32) -> EmitResult<V<'c>> {
         match v {
             V::VectorValue(v) => {
                 let index = self.i32(lane);
@@ -33,7 +33,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Vectors of one element type and length put end to end, and lanes taken from that. `None` is any value.
-    pub fn shuffle(
+    pub(super) fn shuffle(
         &self,
         a: V<'c>,
         b: Option<V<'c>>,
@@ -54,19 +54,19 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Reads a value from memory, exactly its bytes.
-    pub fn load_value(&self, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
+    pub(super) fn load_value(&self, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
         let v = self.load(self.exact(ty), ptr)?;
         self.widen(v, ty.lanes, padded_lanes(ty.lanes))
     }
 
     /// Writes a value to memory, exactly its bytes.
-    pub fn store_value(&self, v: V<'c>, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<()> {
+    pub(super) fn store_value(&self, v: V<'c>, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<()> {
         let v = self.narrow(v, ty.lanes)?;
         self.store(v, ptr)
     }
 
     /// The first lanes of a vector.
-    pub fn narrow(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
+    pub(super) fn narrow(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         match v {
             V::VectorValue(x) if x.get_type().get_size() != u32::from(lanes) => {
                 let first = (0..u32::from(lanes)).map(Some);
@@ -77,7 +77,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A vector of `from` lanes (or a scalar) with lanes of zero after it.
-    pub fn widen(&self, v: V<'c>, from: u16, to: u16) -> EmitResult<V<'c>> {
+    pub(super) fn widen(&self, v: V<'c>, from: u16, to: u16) -> EmitResult<V<'c>> {
         if from == to {
             return Ok(v);
         }
@@ -91,7 +91,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A scalar in every lane.
-    pub fn splat(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
+    pub(super) fn splat(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let lanes = padded_lanes(lanes);
         if lanes == 1 {
             return Ok(v);
@@ -102,7 +102,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Bits of a mask of a given number of lanes as `i32`, lane 0 lowest.
-    pub fn mask_bits(&self, mask: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
+    pub(super) fn mask_bits(&self, mask: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let word = self.int(u32::from(padded_lanes(lanes)));
         let bits = self.cast_bits(mask, word.into())?;
         let bits = self.resize(bits, 32)?;
@@ -113,7 +113,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A mask from the low bits of an `i32`.
-    pub fn bits_mask(&self, bits: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
+    pub(super) fn bits_mask(&self, bits: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let low = self.resize(bits, u32::from(padded_lanes(lanes)))?;
         self.cast_bits(low, self.type_of(Ty::vector(Lane::I1, lanes)))
     }

@@ -36,23 +36,23 @@ pub(super) struct Version<'c> {
 
 impl<'c> Version<'c> {
     /// Where an access is that is inside.
-    pub fn inside(&self, inst: Inst) -> EmitResult<At<'c>> {
+    pub(super) fn inside(&self, inst: Inst) -> EmitResult<At<'c>> {
         let known = self.inside.get(&inst).copied();
         known.ok_or_else(|| "an access that is not inside".into())
     }
 
     /// True for masks with all lanes.
-    pub fn is_full(&self, mask: Value) -> bool {
+    pub(super) fn is_full(&self, mask: Value) -> bool {
         self.full.contains(&mask)
     }
 
     /// What was loaded for each lane of a copy.
-    pub fn rows(&self, copy: CopyId) -> Option<&[V<'c>]> {
+    pub(super) fn rows(&self, copy: CopyId) -> Option<&[V<'c>]> {
         self.rows.get(&copy).map(Vec::as_slice)
     }
 
     /// Notes what was loaded for each lane of a copy.
-    pub fn keep_rows(&mut self, copy: CopyId, rows: Vec<V<'c>>) {
+    pub(super) fn keep_rows(&mut self, copy: CopyId, rows: Vec<V<'c>>) {
         self.rows.insert(copy, rows);
     }
 }
@@ -71,7 +71,7 @@ const PART: usize = 512;
 
 impl<'c> Emit<'c, '_> {
     /// Translates steps of a block, and goes on to their end.
-    pub fn segment(&mut self, segment: &Segment, end: &End<'c>) -> EmitResult<()> {
+    pub(super) fn segment(&mut self, segment: &Segment, end: &End<'c>) -> EmitResult<()> {
         let mut at = 0;
         for step in &segment.steps {
             if let Step::Versions(versions) = step {

@@ -23,7 +23,7 @@ use crate::ssa::Function;
 const ROUNDS: usize = 6;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for _ in 0..ROUNDS {
         let joined = whole::run(f);
