@@ -271,8 +271,8 @@ pub struct Helpers {
     pub arrive: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32) -> u32,
     /// Records lanes whose access races with an earlier one, see [`RaceCheck`].
     pub race: RaceCheck,
-    /// The same of lanes at even distances, see [`EvenRaceCheck`].
-    pub race_even: EvenRaceCheck,
+    /// The same of lanes at equal distances, see [`AffineRaceCheck`].
+    pub race_affine: AffineRaceCheck,
     /// The same of several reads, which are entered if they are of the usual kinds and race with nothing, see [`RaceReads`].
     pub race_reads: RaceReads,
     /// Clears the marks of what a store is about to write, with the operands of a [`RaceCheck`] without values. Returns 0.
@@ -288,11 +288,11 @@ pub type RaceCheck = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32
 
 /// [`RaceCheck`] with affine addresses: `(group, thread, site, shape, surface, lanes, first, stride, values)`. Lane
 /// `i` has `first + i * stride`, in the width of addresses of its place. The values of plain stores are as in a block after its addresses.
-pub type EvenRaceCheck =
+pub type AffineRaceCheck =
     unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u64, u64, *const u8) -> u32;
 
 /// Several reads with affine addresses, at equal distances from each other: `(group, thread, site, shape, surface, lanes, first, stride, reads)`. Operands are those
-/// of [`EvenRaceCheck`] for the first one; `reads` is made by [`race::reads`]. Returns non-zero where not all of them are entered, and records
+/// of [`AffineRaceCheck`] for the first one; `reads` is made by [`race::reads`]. Returns non-zero where not all of them are entered, and records
 /// nothing. Each may be made again.
 pub type RaceReads =
     unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u64, u64, u64) -> u32;

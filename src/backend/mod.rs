@@ -10,12 +10,12 @@ mod barrier_loop;
 mod checks;
 mod descriptors;
 mod fallback;
+mod fault_records;
 mod install;
 mod library;
 #[cfg(any(test, feature = "llvm-codegen"))]
 mod prefetch;
 mod race;
-mod records;
 mod shadow;
 mod strategy;
 mod tuning;

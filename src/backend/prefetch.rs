@@ -50,11 +50,11 @@ fn is_stream(f: &Function, i: Inst) -> bool {
         return false;
     };
     let affine = f.shapes.get(&i).and_then(|shape| shape.addr);
-    let record = u32::from(m.comps) * m.elem.bytes();
+    let bytes = u32::from(m.comps) * m.elem.bytes();
     let lanes = u32::from(f.ty(f.inst(i).args[1]).lanes);
     is_large(m.space)
-        && record * lanes >= LINE
-        && affine.is_some_and(|affine| affine.stride == i64::from(record))
+        && bytes * lanes >= LINE
+        && affine.is_some_and(|affine| affine.stride == i64::from(bytes))
 }
 
 /// Blocks that may be in loops: those between the ends of edges back, in reverse post order.

@@ -24,7 +24,7 @@ pub(super) fn shape(check: RaceCheck, place: u32, lanes: u16, first: u32) -> Opt
 }
 
 /// Bytes that each lane of a check reaches.
-pub(super) fn record(check: RaceCheck) -> u64 {
+pub(super) fn lane_bytes(check: RaceCheck) -> u64 {
     u64::from(check.elem.bytes()) * u64::from(check.count)
 }
 

@@ -29,7 +29,7 @@ pub(super) fn few(f: &Function) -> bool {
 }
 
 /// Bytes that each lane of a check reaches.
-pub(super) fn record(check: BufferCheck) -> u64 {
+pub(super) fn lane_bytes(check: BufferCheck) -> u64 {
     u64::from(check.elem.bytes()) * u64::from(check.count)
 }
 
@@ -95,14 +95,14 @@ impl PointeeOf {
 
 /// Distance of the lowest byte of lanes at a constant distance from lane 0's address, and bytes from there to the highest; `None` where
 /// one test does not cover them.
-pub(super) fn span(stride: i64, count: u16, record: u64) -> Option<(i64, u64)> {
-    reach(stride, count, record).filter(|&(_, bytes)| bytes <= MAX_SPAN)
+pub(super) fn span(stride: i64, count: u16, lane_bytes: u64) -> Option<(i64, u64)> {
+    reach(stride, count, lane_bytes).filter(|&(_, bytes)| bytes <= MAX_SPAN)
 }
 
 /// The same of lanes that may be far apart; `None` where they are farther apart than addresses are.
-pub(super) fn reach(stride: i64, count: u16, record: u64) -> Option<(i64, u64)> {
+pub(super) fn reach(stride: i64, count: u16, lane_bytes: u64) -> Option<(i64, u64)> {
     let distance = stride.checked_mul(i64::from(count) - 1)?;
-    let bytes = distance.unsigned_abs().checked_add(record)?;
+    let bytes = distance.unsigned_abs().checked_add(lane_bytes)?;
     (bytes <= FLAT_OFFSET).then_some((distance.min(0), bytes))
 }
 
@@ -141,7 +141,7 @@ pub(super) struct LaneShadow {
 impl LaneShadow {
     /// That of a check's lanes; `None` where they have too many granules for one integer.
     pub(super) fn new(check: BufferCheck) -> Option<LaneShadow> {
-        let (granules, low) = match record(check) {
+        let (granules, low) = match lane_bytes(check) {
             n @ (1 | 2 | 4 | 8) => (1, n - 1),
             n if n % GRANULE == 0 => (n / GRANULE, GRANULE - 1),
             // Wherever it begins.

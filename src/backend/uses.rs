@@ -2,7 +2,7 @@
 
 use crate::ssa::{Block, Function, Inst, Value};
 
-/// What an instruction reads, with the scalars that say how its addresses run.
+/// What an instruction reads, with the scalars that say how its addresses are spaced.
 pub(super) fn read(f: &Function, i: Inst) -> impl Iterator<Item = Value> {
     let shape = f.shapes.get(&i).copied().unwrap_or_default();
     let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
@@ -19,7 +19,7 @@ pub(super) fn ending(f: &Function, b: Block) -> impl Iterator<Item = Value> {
         .chain(term.condition())
 }
 
-/// How often each value is read; scalars that only say how addresses run do not count.
+/// How often each value is read; scalars that only say how addresses are spaced do not count.
 pub(super) fn counts(f: &Function) -> Vec<u32> {
     let mut counts = vec![0; f.values.len()];
     for &b in &f.order {

@@ -6,7 +6,7 @@
 //!
 //! Guarantees: every lane-wise operation on more lanes than a row is replaced by one for each row, in the order of the lanes.
 //! Operations that mix lanes stay, between vectors put together and cut up. Functions that know nothing of rows
-//! ([`Function::row`]), or in which no more addresses are evenly spaced then, are left alone: narrower vectors are more work. So are
+//! ([`Function::row`]), or in which no more addresses are affine then, are left alone: narrower vectors are more work. So are
 //! those where the work grows by far more than these addresses can save.
 //!
 //! Not done: views of a vector in other lanes (`bitcast` to narrower ones) are not followed.
@@ -18,7 +18,7 @@ use super::shape;
 use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{BinOp, Block, BlockCall, Function, Input, Inst, InstData, Op, Term, Ty, Value};
 
-/// Most instructions that are added for each lane of which the address is evenly spaced then. Large functions that store little, such as
+/// Most instructions that are added for each lane of which the address is affine then. Large functions that store little, such as
 /// loops that the kernel's compiler unrolled, would grow beyond what code generators optimise.
 const WORTH: usize = 64;
 
@@ -32,7 +32,7 @@ pub(super) fn run(f: &mut Function) -> usize {
     };
     let whole = f.clone();
     let cut = cut(f, row);
-    let gained = shape::even_lanes(f).saturating_sub(shape::even_lanes(&whole));
+    let gained = shape::affine_lanes(f).saturating_sub(shape::affine_lanes(&whole));
     let added = size(f).saturating_sub(size(&whole));
     if cut == 0 || gained == 0 || added > WORTH * gained {
         *f = whole;

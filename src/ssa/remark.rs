@@ -23,7 +23,7 @@ pub struct Remark {
 /// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// How the addresses of an access run over the lanes.
+    /// How the addresses of an access are spaced over the lanes.
     Addresses {
         /// Bytes from lane to lane, where that is the same everywhere.
         stride: Option<i64>,
@@ -115,7 +115,7 @@ pub enum Way {
     /// Scalars, one after the other.
     Lanes(u16),
     /// A vector for each lane, one after the other.
-    Records(u16),
+    Vec4(u16),
     /// The processor's gather or scatter.
     Gather,
     /// A call of the runtime for a given number of lanes.
@@ -176,7 +176,7 @@ impl fmt::Display for Way {
             Way::Vector => f.write_str("whole vectors"),
             Way::Broadcast => f.write_str("one scalar for all lanes"),
             Way::Lanes(n) => write!(f, "{n} scalars"),
-            Way::Records(n) => write!(f, "{n} vectors, one for each lane"),
+            Way::Vec4(n) => write!(f, "{n} vectors, one for each lane"),
             Way::Gather => f.write_str("gather or scatter"),
             Way::Runtime(1) => f.write_str("a call of the runtime"),
             Way::Runtime(n) => write!(f, "a call of the runtime, {n} lanes one by one"),
@@ -200,7 +200,7 @@ impl Way {
             Way::Vector => "vector",
             Way::Broadcast => "broadcast",
             Way::Lanes(_) => "lanes",
-            Way::Records(_) => "records",
+            Way::Vec4(_) => "vec4",
             Way::Gather => "gather",
             Way::Runtime(_) => "runtime",
             Way::Scalar => "scalar",

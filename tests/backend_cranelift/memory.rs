@@ -70,7 +70,7 @@ impl Access {
         let addr_ty = Ty::vector(self.space.addr(), lanes);
         let addr = match (self.stride, self.scaled) {
             (None, None) => payload(&mut f, STRIDE, addr_ty),
-            (Some(stride), _) => even_addresses(&mut f, addr_ty, stride, self.lanes),
+            (Some(stride), _) => affine_addresses(&mut f, addr_ty, stride, self.lanes),
             (None, Some((conv, shift))) => scaled_addresses(&mut f, self.lanes, conv, shift),
         };
         let mut args: Vec<Value> = vec![mask, addr];
@@ -398,7 +398,7 @@ fn scaled_addresses(f: &mut Function, lanes: u16, conv: Conv, shift: u8) -> Valu
 
 /// Scalar from the payload (or 8) plus a multiple of the lane number; for some lane counts
 /// computed in 16 bits, so that the addresses may wrap.
-fn even_addresses(f: &mut Function, ty: Ty, stride: i64, lanes: u16) -> Value {
+fn affine_addresses(f: &mut Function, ty: Ty, stride: i64, lanes: u16) -> Value {
     let entry = Function::ENTRY;
     let wide = ty;
     if lanes == 8 {
@@ -655,7 +655,7 @@ fn numbers_are_inside(elem: Lane, conv: Conv, from: u64) {
 }
 
 #[test]
-fn even_strides() {
+fn affine_strides() {
     let mut rng = Rng::new(35);
     for load in [true, false] {
         each_access(|shape, access| {
@@ -663,9 +663,9 @@ fn even_strides() {
                 return;
             }
             let elem = i64::from(access.elem.bytes());
-            let record = elem * i64::from(access.comps);
+            let bytes = elem * i64::from(access.comps);
             let near = [elem, -elem, 3 * elem, -2 * elem, elem / 2, elem / 4];
-            for stride in [0, record, 2 * record, -record, 4 - record]
+            for stride in [0, bytes, 2 * bytes, -bytes, 4 - bytes]
                 .into_iter()
                 .chain(near)
             {

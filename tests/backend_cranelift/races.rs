@@ -29,7 +29,7 @@ unsafe extern "C" fn race(
     count()
 }
 
-unsafe extern "C" fn race_even(
+unsafe extern "C" fn race_affine(
     _: *mut GroupCtx,
     _: u32,
     _: u32,
@@ -47,7 +47,7 @@ unsafe extern "C" fn race_even(
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lanes {
     /// Affine, as the table of shapes knows.
-    Even,
+    Affine,
     /// The same addresses, of which nothing is known.
     Any,
     /// One.
@@ -87,7 +87,7 @@ fn checked(access: &str, lanes: Lanes, from: i64, mask: u32) -> (u32, u32) {
     );
     let results = [NONE, SPEED].map(|options| {
         let mut f = function(&text);
-        if lanes == Lanes::Even {
+        if lanes == Lanes::Affine {
             let check = *f.block(Function::ENTRY).insts.last().unwrap();
             let addr = Some(Affine {
                 base: Value(1),
@@ -103,7 +103,7 @@ fn checked(access: &str, lanes: Lanes, from: i64, mask: u32) -> (u32, u32) {
         let code = install(&f, &options);
         let mut rig = Rig::new(1, 64);
         rig.helpers.race = race;
-        rig.helpers.race_even = race_even;
+        rig.helpers.race_affine = race_affine;
         rig.threads[0].dispatch_mask = mask;
         let mut payload = vec![0; 512];
         payload[..8].copy_from_slice(&BUFFER.start.to_le_bytes());
@@ -130,7 +130,7 @@ const SUSPECT: u32 = Status::Suspect as u32;
 
 #[test]
 fn reads_of_buffers_that_are_not_written_are_no_calls() {
-    for lanes in [Lanes::Even, Lanes::Any, Lanes::Scalar] {
+    for lanes in [Lanes::Affine, Lanes::Any, Lanes::Scalar] {
         let read = |from, mask| checked("read", lanes, from, mask);
         assert_eq!(read(0, ALL), (0, DONE), "{lanes:?}");
         for from in [-4, 4, 64, 1 << 40] {
@@ -142,7 +142,7 @@ fn reads_of_buffers_that_are_not_written_are_no_calls() {
             );
         }
         // Only one of the lanes is outside. One test of all lanes does not look which.
-        let expected = u32::from(lanes == Lanes::Even);
+        let expected = u32::from(lanes == Lanes::Affine);
         assert_eq!(read(4, ALL >> 1), (expected, DONE), "{lanes:?}");
     }
     // Lanes 1 to 15 are inside, and the first one is not enabled.
@@ -152,7 +152,7 @@ fn reads_of_buffers_that_are_not_written_are_no_calls() {
 #[test]
 fn writes_do_not_leave_their_buffer() {
     for access in ["write", "awrite", "aread"] {
-        for lanes in [Lanes::Even, Lanes::Any, Lanes::Scalar] {
+        for lanes in [Lanes::Affine, Lanes::Any, Lanes::Scalar] {
             let write = |from, mask| checked(access, lanes, from, mask);
             let what = format!("{access} {lanes:?}");
             assert_eq!(write(0, ALL), (1, DONE), "{what}");

@@ -78,14 +78,14 @@ impl<'r> Block<'r> {
         let steps = (0..i64::from(self.lanes)).map(|i| (i * stride).cast_unsigned());
         let steps: Vec<u64> = steps.map(|step| step & ty.lane.mask()).collect();
         let steps = self.push(Op::VecConst(steps.into()), vec![], ty);
-        let even = self.push(Op::Binary(BinOp::Add), vec![first, steps], ty);
+        let affine = self.push(Op::Binary(BinOp::Add), vec![first, steps], ty);
         if self.rng.below(3) != 0 {
-            return even;
+            return affine;
         }
         let zero = Op::VecConst(vec![0; usize::from(self.lanes)].into());
         let zero = self.push(zero, vec![], ty);
         let mask = self.masks[2];
-        self.push(Op::Select, vec![mask, even, zero], ty)
+        self.push(Op::Select, vec![mask, affine, zero], ty)
     }
 
     /// Mask, address and surface of an access.
@@ -149,7 +149,7 @@ impl<'r> Block<'r> {
             .push(Function::ENTRY, Op::Store(access), args, &[], 0);
     }
 
-    /// Some records from one place to another, side by side or not, in order or not.
+    /// Some structs from one place to another, side by side or not, in order or not.
     fn copy(&mut self) {
         let access = self.access();
         let pick = |rng: &mut Rng, roots: &[Value]| roots[rng.below(roots.len())];

@@ -28,13 +28,13 @@ fn count(body: &str, what: &str) -> usize {
     clif.matches(what).count()
 }
 
-const RECORD: &str =
+const STRUCTS: &str =
     "  %8: <16 x i32>, %9: <16 x i32>, %10: <16 x i32>, %11: <16 x i32> = load.surface.i32x4[0] %0, %7, %1
 ";
 
 #[test]
-fn records_that_are_copied_are_not_transposed_back() {
-    let store = |data: &str| format!("{RECORD}  store.surface.i32x4[0] %0, %7, %2, {data}\n");
+fn structs_that_are_copied_are_not_transposed_back() {
+    let store = |data: &str| format!("{STRUCTS}  store.surface.i32x4[0] %0, %7, %2, {data}\n");
     let copied = count(&store("%8, %9, %10, %11"), "shuffle ");
     // Of each four lanes, one way; turned round they are put together anew.
     assert_eq!(copied, 4 * 8);
@@ -45,7 +45,7 @@ fn records_that_are_copied_are_not_transposed_back() {
 fn distances_of_several_sums_share_a_test() {
     let splat = |n: u32| vec![n.to_string(); 16].join(", ");
     let far = format!(
-        "{RECORD}  %20: <16 x i32> = vconst [{}]
+        "{STRUCTS}  %20: <16 x i32> = vconst [{}]
   %21: <16 x i32> = add %7, %20
   %22: <16 x i32> = vconst [{}]
   %23: <16 x i32> = add %21, %22
@@ -58,7 +58,7 @@ fn distances_of_several_sums_share_a_test() {
         splat(1024),
         splat(16)
     );
-    let near = format!("{RECORD}  framestore[0] %8\n");
+    let near = format!("{STRUCTS}  framestore[0] %8\n");
     assert_eq!(count(&far, "icmp ult"), count(&near, "icmp ult"));
 }
 
@@ -77,7 +77,7 @@ fn atomics_of_all_lanes_are_straight_code() {
     assert!(loads(&nine) < loads(&eight));
 }
 
-/// Records from any addresses: each as a vector, where they are few.
+/// Structs at any addresses: each as a vector, where they are few.
 #[test]
 fn scattered_records_are_loaded_inline() {
     let some = |n: u32| {

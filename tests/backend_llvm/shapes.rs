@@ -71,7 +71,7 @@ const EVEN: &str = "  %6: <16 x i32> = vconst [0, 64, 128, 192, 256, 320, 384, 4
 ";
 
 #[test]
-fn records_that_are_copied_stay_whole() {
+fn structs_that_are_copied_stay_whole() {
     let body = EVEN.to_owned() + &copy("%7");
     let whole = ir(&body, &SPEED);
     assert_eq!(count(&whole, "load <16 x i32>"), 16 + 1, "{whole}");
@@ -84,7 +84,7 @@ fn records_that_are_copied_stay_whole() {
 }
 
 #[test]
-fn records_are_transposed_where_components_are_wanted() {
+fn structs_are_transposed_where_components_are_wanted() {
     let body = "  %8: <16 x i32>, %9: <16 x i32>, %10: <16 x i32>, %11: <16 x i32> = load.surface.i32x4[0] %0, %3, %1
   framestore[0] %8
   framestore[64] %9
@@ -322,7 +322,7 @@ fn scattered_records_are_copied_line_by_line() {
     assert_eq!(count(&one, "load <4 x i32>"), 16, "{one}");
 }
 
-/// Records come from where they were before the first of them is stored.
+/// Structs come from where they were before the first of them is stored.
 #[test]
 fn scattered_records_of_surfaces_over_each_other() {
     let mut f = function(&format!("{HEAD}{SCATTERED}  return\n"));
@@ -404,7 +404,7 @@ fn checks_have_what_they_read_in_every_version() {
 /// Tags in addresses of device memory do not count: a store far from a copy by its address may write the same bytes.
 #[test]
 fn copies_are_not_moved_over_stores_with_another_tag() {
-    let record = |n: u32| {
+    let struct_at = |n: u32| {
         let rows: Vec<_> = (n..n + 4).map(|v| format!("%{v}: <16 x i32>")).collect();
         rows.join(", ")
     };
@@ -415,8 +415,8 @@ fn copies_are_not_moved_over_stores_with_another_tag() {
         addresses(12, 0, 64),
         addresses(13, 1 << 48, 64),
         addresses(14, 16, 64),
-        format!("  {} = load.flat.i32x4[0] %0, %10\n", record(20)),
-        format!("  {} = load.flat.i32x4[0] %0, %11\n", record(30)),
+        format!("  {} = load.flat.i32x4[0] %0, %10\n", struct_at(20)),
+        format!("  {} = load.flat.i32x4[0] %0, %11\n", struct_at(30)),
         "  store.flat.i32x4[0] %0, %12, %20, %21, %22, %23\n".to_owned(),
         "  store.flat.i32x4[0] %0, %13, %3, %3, %3, %3\n".to_owned(),
         "  store.flat.i32x4[0] %0, %14, %30, %31, %32, %33\n  return\n".to_owned(),

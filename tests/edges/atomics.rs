@@ -167,7 +167,7 @@ pub fn atomic(
         },
         floats: o.legacy.starts_with('f'),
         adjust: Some(Box::new(adjust)),
-        even: None,
+        stride: None,
     }
 }
 

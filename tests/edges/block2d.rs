@@ -164,7 +164,7 @@ fn shape(platform: Platform, l: Lanes, b: Block, store: bool) -> Shape {
         data_bytes,
         floats: false,
         adjust: Some(Box::new(adjust)),
-        even: None,
+        stride: None,
         reach: Reach {
             bytes: 64,
             overlap: true,

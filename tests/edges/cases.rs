@@ -86,7 +86,7 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
             *p = start.wrapping_add(r.bytes * i as u64);
         }
     }
-    if let Some(stride) = shape.even {
+    if let Some(stride) = shape.stride {
         // The first lane somewhere, or any lane at the edge.
         let lane = i64::from(rng.word_below(lanes as u32));
         let kind = [1, 2, 3, 5][rng.word_below(4) as usize];
@@ -167,7 +167,7 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
                     unit(*p)
                 };
                 let o = wrap(target.wrapping_sub(from));
-                let plain = narrow || shape.even.is_some() || shape.space != Space::Flat;
+                let plain = narrow || shape.stride.is_some() || shape.space != Space::Flat;
                 out.offsets.push(if plain { o } else { tag(rng, o) });
             }
         }

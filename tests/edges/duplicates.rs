@@ -214,11 +214,11 @@ fn one_of_the_lanes_at_an_address_wins() {
             .input("BASE", target.address().to_le_bytes().to_vec());
         let prepared = program.kernels()[0].prepare(&launch).unwrap();
         for n in 0..200 {
-            // Few places, each for several lanes; records do not overlap.
-            let record = (s.element * s.components) as u32;
+            // Few places, each for several lanes; structs do not overlap.
+            let bytes = (s.element * s.components) as u32;
             let count = [1, 2, 3, 8][n % 4];
             let first = rng.word_below(8);
-            let at = |k: u32| (first + k) * record.div_ceil(s.unit);
+            let at = |k: u32| (first + k) * bytes.div_ceil(s.unit);
             let places: Vec<u32> = (0..16).map(|_| at(rng.word_below(count))).collect();
             let mask = [0xffff, rng.word() & 0xffff][n / 4 % 2];
             let (data, before) = (rng.bytes(DATA), rng.bytes(TARGET));

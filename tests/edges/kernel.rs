@@ -62,7 +62,7 @@ pub struct Shape {
     /// Changes the sources of a case to suit the memory.
     pub adjust: Option<Adjust>,
     /// Bytes from one lane's offset to the next: the kernel computes them from the first one.
-    pub even: Option<i64>,
+    pub stride: Option<i64>,
 }
 
 /// How test offsets are made.
@@ -204,9 +204,9 @@ impl Shape {
                 let _ = writeln!(k, "    oword_ld (8) T7 {:#x}:ud {var}.{b}", (at + b) / 16);
             }
         };
-        match self.even {
+        match self.stride {
             None => copy(&mut k, 128, 256, "OFF"),
-            Some(stride) => k.push_str(&self.even_offsets(stride)),
+            Some(stride) => k.push_str(&self.affine_offsets(stride)),
         }
         if self.text.contains("SRC0") {
             copy(&mut k, 384, 256, "SRC0");
@@ -258,7 +258,7 @@ impl Shape {
     }
 
     /// Offsets at equal distances, from a scalar on.
-    fn even_offsets(&self, stride: i64) -> String {
+    fn affine_offsets(&self, stride: i64) -> String {
         let start = if self.offset_bytes == 8 {
             "WIDE(0,1)"
         } else {

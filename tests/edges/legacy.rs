@@ -72,7 +72,7 @@ pub fn access(
         data_bytes: layout.data_bytes(l.lanes),
         floats: false,
         adjust: None,
-        even: None,
+        stride: None,
         reach: Reach {
             bytes: layout.reach(),
             overlap: !store,

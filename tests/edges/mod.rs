@@ -4,13 +4,13 @@
 //!
 //! One compiled kernel serves all cases of an instruction: offsets, mask and data come from a surface.
 
+mod affine;
 mod atomics;
 mod block2d;
 mod cases;
 mod contention;
 mod coverage;
 mod duplicates;
-mod even;
 mod images;
 mod kernel;
 mod layout;

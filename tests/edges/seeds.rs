@@ -155,7 +155,7 @@ impl Form {
             reach,
             floats: false,
             adjust: None,
-            even: None,
+            stride: None,
         }
     }
 

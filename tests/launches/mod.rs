@@ -344,7 +344,7 @@ fn scattered(
     let mut rng = Rng::new(7);
     let indices = (0..ITEMS).map(|_| rng.word_below(ITEMS + 20));
     let memory = engine.memory();
-    // All are short: what is evenly spaced is outside at the end, in both halves of the last thread.
+    // All are short: what is affine is outside at the end, in both halves of the last thread.
     let table: Vec<u8> = (0..bytes * (ITEMS - 9)).map(|at| (at * 7) as u8).collect();
     let indices: Vec<u32> = indices.take(ITEMS as usize - 5).collect();
     let (out, table, indices) = (

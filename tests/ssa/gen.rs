@@ -781,7 +781,7 @@ impl Generator {
         }
     }
 
-    /// A store whose addresses are evenly spaced over each row, and not over all lanes.
+    /// A store whose addresses are affine over each row, and not over all lanes.
     fn store_rows(&mut self) {
         let Some(row) = self.f.row else {
             return;

@@ -144,9 +144,9 @@ fn test_addresses(g: &mut Function, b: Block, addr: Value, a: Affine) {
     let lanes = (0..i64::from(ty.lanes)).map(|n| (n * a.stride) as u64 & ty.lane.mask());
     let steps = g.push1(b, Op::VecConst(lanes.collect()), vec![], ty, 0);
     let base = g.push1(b, Op::Splat, vec![a.base], ty, 0);
-    let even = g.push1(b, Op::Binary(BinOp::Add), vec![base, steps], ty, 0);
+    let affine = g.push1(b, Op::Binary(BinOp::Add), vec![base, steps], ty, 0);
     let mask = ty.with_lane(Lane::I1);
-    let same = g.push1(b, Op::ICmp(ICond::Eq), vec![addr, even], mask, 0);
+    let same = g.push1(b, Op::ICmp(ICond::Eq), vec![addr, affine], mask, 0);
     let same = g.push1(b, Op::MaskAll, vec![same], Ty::BOOL, 0);
     let always = g.push1(b, Op::Const(1), vec![], Ty::BOOL, 0);
     report(g, b, a.guard.unwrap_or(always), same);

@@ -186,7 +186,7 @@ fn place(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> (Sent, 
     }
 }
 
-/// Loads and stores of lanes at even distances: an address, and after two dwords the distance.
+/// Loads and stores of lanes at equal distances: an address, and after two dwords the distance.
 fn strided(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let shape = lsc_lanes(g);
     let store = split && g.rng.chance(50);

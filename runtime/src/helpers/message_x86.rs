@@ -215,7 +215,7 @@ impl Chunk {
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     #[inline]
     fn run<const BYTES: u64>(&self) -> Option<usize> {
-        // Where an even run would have lane 0, seen from each lane.
+        // Where an affine run would have lane 0, seen from each lane.
         let steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         let steps = match BYTES {
             4 => _mm512_slli_epi32::<2>(steps),

@@ -51,7 +51,7 @@ static PORTABLE: Helpers = Helpers {
     check_preserve_all: preserve_all::check,
     arrive: arrive::arrive,
     race: race::race,
-    race_even: race::race_even,
+    race_affine: race::race_affine,
     race_reads: race::race_reads,
     initialise: init::initialise,
     misaligned: crate::fault::misaligned,
@@ -65,7 +65,7 @@ static WIDE: Helpers = Helpers {
     load_preserve_all: preserve_all::wide_load,
     store_preserve_all: preserve_all::wide_store,
     race: race::wide::race,
-    race_even: race::wide::race_even,
+    race_affine: race::wide::race_affine,
     race_reads: race::wide::race_reads,
     ..PORTABLE
 };

@@ -9,7 +9,7 @@ use crate::abi::{GroupCtx, message, race as code};
 use crate::element;
 use crate::fault::{FaultKind, FaultSink, OtherAccess};
 use crate::race::{Does, Memory, Now, Races};
-use at_once::Even;
+use at_once::AffineLanes;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ enum Addresses {
     /// There.
     Block(*const u8),
     /// At equal distances, from that of lane 0 on.
-    Even(u64, u64),
+    Affine(u64, u64),
 }
 
 /// Operands of a call, decoded.
@@ -104,7 +104,7 @@ impl RaceCall {
     /// Whether lanes are known to be so near to each other that the processor prefetches the next ones.
     #[cfg(target_arch = "x86_64")]
     fn is_dense(&self) -> bool {
-        matches!(self.addresses, Addresses::Even(_, stride) if stride.cast_signed().unsigned_abs() <= 16)
+        matches!(self.addresses, Addresses::Affine(_, stride) if stride.cast_signed().unsigned_abs() <= 16)
     }
 
     /// Address of a lane as the program gave it, and its offset in the region.
@@ -122,7 +122,9 @@ impl RaceCall {
         let address = match self.addresses {
             // SAFETY: the block has an address for each lane.
             Addresses::Block(block) => unsafe { block.cast::<u64>().add(lane).read() },
-            Addresses::Even(first, stride) => first.wrapping_add(stride.wrapping_mul(lane as u64)),
+            Addresses::Affine(first, stride) => {
+                first.wrapping_add(stride.wrapping_mul(lane as u64))
+            }
         };
         let offset = address.wrapping_sub(self.region.first) & FLAT_OFFSET;
         (address, offset)
@@ -133,7 +135,7 @@ impl RaceCall {
         match self.addresses {
             // SAFETY: the block has an offset for each lane.
             Addresses::Block(block) => unsafe { block.cast::<u32>().add(lane).read() }.into(),
-            Addresses::Even(first, stride) => {
+            Addresses::Affine(first, stride) => {
                 let offset = first.wrapping_add(stride.wrapping_mul(lane as u64));
                 u64::from(offset as u32)
             }
@@ -205,14 +207,14 @@ impl RaceCall {
 
     /// Checks each element; true when the launch has to stop.
     #[inline(always)]
-    fn elements<const WIDE: bool>(&self, races: &mut Races, even: Option<&Even>) -> bool {
+    fn elements<const WIDE: bool>(&self, races: &mut Races, affine: Option<&AffineLanes>) -> bool {
         let now = races.now(self.memory, self.thread, self.site, self.does);
-        if even.is_some_and(|even| self.is_entered_at_once::<WIDE>(races, &now, even)) {
+        if affine.is_some_and(|affine| self.is_entered_at_once::<WIDE>(races, &now, affine)) {
             return false;
         }
         let shares = self.shares_words();
         let halves = self.count == 2 * HALF && matches!(self.addresses, Addresses::Block(_));
-        if even.is_some() || shares || !halves {
+        if affine.is_some() || shares || !halves {
             let early = match shares && !self.does.atomic {
                 true => self.early_conflicts(races, &now),
                 false => Vec::new(),
@@ -220,9 +222,9 @@ impl RaceCall {
             return self.lanes_alone::<WIDE>(races, &now, 0..self.count, &early);
         }
         for half in [0..HALF, HALF..self.count] {
-            let even = self.even(half.clone());
+            let affine = self.affine(half.clone());
             let entered =
-                even.is_some_and(|even| self.is_entered_at_once::<WIDE>(races, &now, &even));
+                affine.is_some_and(|affine| self.is_entered_at_once::<WIDE>(races, &now, &affine));
             if !entered && self.lanes_alone::<WIDE>(races, &now, half, &[]) {
                 return true;
             }
@@ -442,11 +444,11 @@ pub(super) unsafe extern "C" fn race(
     unsafe { check::<false>(group, (thread, site), shape, of, block_of(shape, block)) }
 }
 
-/// [`crate::abi::Helpers::race_even`].
+/// [`crate::abi::Helpers::race_affine`].
 ///
 /// # Safety
-/// `group` must be the group that runs, and the values as [`crate::abi::EvenRaceCheck`] says.
-pub(super) unsafe extern "C" fn race_even(
+/// `group` must be the group that runs, and the values as [`crate::abi::AffineRaceCheck`] says.
+pub(super) unsafe extern "C" fn race_affine(
     group: *mut GroupCtx,
     thread: u32,
     site: u32,
@@ -457,7 +459,7 @@ pub(super) unsafe extern "C" fn race_even(
     stride: u64,
     values: *const u8,
 ) -> u32 {
-    let at = (Addresses::Even(first, stride), values);
+    let at = (Addresses::Affine(first, stride), values);
     // SAFETY: as promised.
     unsafe { check::<false>(group, (thread, site), shape, (surface, enabled), at) }
 }
@@ -500,7 +502,7 @@ pub(super) unsafe extern "C" fn race_reads(
 ) -> u32 {
     let mut all = OfReads::all(site, shape | code::ATTEMPT, first, reads);
     let entered = all.all(|read| {
-        let at = (Addresses::Even(read.first, stride), std::ptr::null());
+        let at = (Addresses::Affine(read.first, stride), std::ptr::null());
         let by = (thread, read.site);
         // SAFETY: as promised; reads have no values.
         unsafe { check::<false>(group, by, read.shape, (surface, enabled), at) == 0 }
@@ -525,19 +527,19 @@ unsafe fn check<const WIDE: bool>(
     let shape = (shape, races.same_value);
     // SAFETY: as promised.
     let access = unsafe { RaceCall::new(group, by, shape, of, at) };
-    let even = access.even(0..access.count);
-    let apart = even
+    let affine = access.affine(0..access.count);
+    let apart = affine
         .as_ref()
-        .is_some_and(|even| even.stride != 0 || even.first == even.last);
+        .is_some_and(|affine| affine.stride != 0 || affine.first == affine.last);
     let stores = access.does.writes && !access.does.atomic && !access.is_block;
     if shape.0 & code::ATTEMPT != 0 {
         let now = races.now(access.memory, access.thread, access.site, access.does);
         let entered = (apart || !stores)
-            && even.is_some_and(|even| access.is_entered_at_once::<WIDE>(races, &now, &even));
+            && affine.is_some_and(|affine| access.is_entered_at_once::<WIDE>(races, &now, &affine));
         return u32::from(!entered);
     }
     let stop = stores && !apart && !access.are_apart() && access.lanes_differ(races);
-    u32::from(stop || access.elements::<WIDE>(races, even.as_ref()))
+    u32::from(stop || access.elements::<WIDE>(races, affine.as_ref()))
 }
 
 /// Checks one element of a rectangle before it is moved; true when the launch has to stop. `left` is what a store leaves there.

@@ -32,7 +32,7 @@ impl Run {
         }
     }
 
-    /// How lanes access the line that begins with a word, if they access it evenly. `at` counts the word from the first.
+    /// How lanes access the line that begins with a word, if they are affine. `at` counts the word from the first.
     #[inline(always)]
     pub(super) fn line(&self, at: u64) -> Option<line::LineLanes> {
         let Ok(shift) = u32::try_from(self.shift) else {

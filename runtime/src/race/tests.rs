@@ -684,7 +684,7 @@ fn strides_are_foreseen() {
     assert_eq!(backwards[2], 168 - 40);
 }
 
-/// At the start of a series of even accesses the first two places of the next one are foreseen, once two were as far from each other.
+/// At the start of a series of affine accesses the first two places of the next one are foreseen, once two were as far from each other.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn series_are_foreseen() {

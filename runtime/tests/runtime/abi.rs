@@ -126,7 +126,7 @@ fn layout_of_this_version() {
         offset_of!(Helpers, check_preserve_all),
         offset_of!(Helpers, arrive),
         offset_of!(Helpers, race),
-        offset_of!(Helpers, race_even),
+        offset_of!(Helpers, race_affine),
         offset_of!(Helpers, race_reads),
         offset_of!(Helpers, initialise),
         offset_of!(Helpers, misaligned),

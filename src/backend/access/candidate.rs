@@ -5,7 +5,7 @@ use super::consts;
 use super::group::Reach;
 use super::how::{at_most, lane_wise, surely_inside};
 use super::limits::{Limits, MaskedStores, Scope};
-use super::strided::{Kind, Strided};
+use super::strided::{Strided, StridedKind};
 use crate::backend::Gather;
 use crate::ssa::remark::Way;
 use crate::ssa::shape::Affine;
@@ -30,7 +30,7 @@ pub(in crate::backend) struct Access {
     /// Its affine addresses, if they are.
     pub strided: Option<Strided>,
     /// What a stride makes of it.
-    pub kind: Kind,
+    pub kind: StridedKind,
     /// Address of lane 0, and the condition under which the addresses are affine.
     pub affine: Option<Affine>,
     /// A mask or a scalar that says whether all lanes are enabled, where they must be.
@@ -52,10 +52,10 @@ impl Access {
     /// How it is done where it is inside.
     pub(super) const fn way(&self) -> Way {
         match self.kind {
-            Kind::Same => Way::Broadcast,
-            Kind::Packed | Kind::Run | Kind::Overlap => Way::Vector,
-            Kind::Spread if self.vec4 => Way::Records(self.lanes),
-            Kind::Spread => Way::Lanes(self.lanes),
+            StridedKind::Same => Way::Broadcast,
+            StridedKind::Packed | StridedKind::Run | StridedKind::Overlap => Way::Vector,
+            StridedKind::Spread if self.vec4 => Way::Vec4(self.lanes),
+            StridedKind::Spread => Way::Lanes(self.lanes),
         }
     }
 
@@ -124,7 +124,7 @@ impl<'a> Finder<'a> {
             (affine.base, (s.lowest, s.bytes), s.kind)
         } else if vec4 || load && shape.speculative.is_none() && self.reads_lanes(access, lanes) {
             let bytes = u64::from(access.elem.bytes()) * u64::from(access.comps);
-            (addr, (0, bytes), Kind::Spread)
+            (addr, (0, bytes), StridedKind::Spread)
         } else {
             return None;
         };
@@ -132,7 +132,7 @@ impl<'a> Finder<'a> {
         let all = match limits.masked_stores {
             MaskedStores::Branch => shape.mask_all,
             // One test decides for many accesses: it should not fail as one of them does not store all lanes.
-            _ if kind == Kind::Packed && limits.stores_masked(access, lanes) => None,
+            _ if kind == StridedKind::Packed && limits.stores_masked(access, lanes) => None,
             _ => Some(shape.mask_all.unwrap_or(mask)),
         };
         let surface = access.space.has_surface().then(|| data.args[2]);
@@ -148,21 +148,21 @@ impl<'a> Finder<'a> {
             all: all.filter(|_| asks),
             enabled: asks && all.is_none(),
             inside,
-            vec4: vec4 && kind == Kind::Spread,
+            vec4: vec4 && kind == StridedKind::Spread,
         })
     }
 
     /// True where versions do such an access faster than it is done by itself.
-    fn fits(&self, access: MemAccess, lanes: u16, load: bool, kind: Kind) -> bool {
+    fn fits(&self, access: MemAccess, lanes: u16, load: bool, kind: StridedKind) -> bool {
         let one_by_one = match load {
             true => self.limits.gathers(access, lanes),
             false => self.limits.scatters(access, lanes),
         };
         let vec4 = self.limits.is_vec4(access, lanes);
         match kind {
-            Kind::Packed => true,
-            Kind::Same | Kind::Run | Kind::Overlap => load,
-            Kind::Spread => vec4 || !one_by_one || load && self.reads_lanes(access, lanes),
+            StridedKind::Packed => true,
+            StridedKind::Same | StridedKind::Run | StridedKind::Overlap => load,
+            StridedKind::Spread => vec4 || !one_by_one || load && self.reads_lanes(access, lanes),
         }
     }
 

@@ -1,7 +1,7 @@
 //! How a check of lanes against the buffers of device memory is done, and what a check of races is told of its lanes.
 //!
 //! The usual way compares the lanes with the bounds of the buffer that their pointer points into. Where that is not known, or they are not in it, it
-//! reads the shadow of all bytes that they reach ([`shadow`]). Either is one test where it is known how the lanes run, else lane by lane. What that finds
+//! reads the shadow of all bytes that they reach ([`shadow`]). Either is one test where the lanes are known to be affine, else lane by lane. What that finds
 //! odd, the runtime looks at exactly.
 
 use super::group::{self, Root};
@@ -9,17 +9,17 @@ use super::how::{By, Decider};
 use super::local_shape::Sum;
 use super::scaled::Scaled;
 use super::{AtHand, consts};
+use crate::backend::fault_records::{FaultRecords, first_lane};
 use crate::backend::race;
-use crate::backend::records::{Records, first_lane};
 use crate::backend::shadow::{self, LaneShadow};
 use crate::ssa::{
     BinOp, BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space, Value,
 };
-use visa_runtime::abi::race::{Step, reads};
+use visa_runtime::abi::race::{Step as ReadStep, reads};
 
-/// How the lanes of a check run, and why.
+/// How the lanes of a check are spaced, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::backend) enum Run {
+pub(in crate::backend) enum Spacing {
     /// There is one.
     One,
     /// Affine, as the function's table says.
@@ -31,11 +31,11 @@ pub(in crate::backend) enum Run {
 }
 
 impl By {
-    /// How lanes run that surely do.
-    fn certain(self) -> Option<Run> {
+    /// How lanes are spaced that are surely affine.
+    fn certain(self) -> Option<Spacing> {
         match self {
-            By::Table => Some(Run::Table),
-            By::Local(sum) => Some(Run::Local(sum)),
+            By::Table => Some(Spacing::Table),
+            By::Local(sum) => Some(Spacing::Local(sum)),
             By::Speculation(_) => None,
         }
     }
@@ -44,8 +44,8 @@ impl By {
 /// Bytes that one test of the shadow covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::backend) struct CheckSpan {
-    /// How the lanes run.
-    pub run: Run,
+    /// How the lanes are spaced.
+    pub spacing: Spacing,
     /// Distance of the lowest byte from lane 0's address.
     pub lowest: i64,
     /// Bytes from the lowest to the highest.
@@ -56,17 +56,17 @@ pub(in crate::backend) struct CheckSpan {
 }
 
 impl CheckSpan {
-    /// Lanes that run as the function's table says, if one test covers them.
+    /// Lanes that are affine, as the function's table says, if one test covers them.
     fn by_table(f: &Function, inst: Inst) -> Option<CheckSpan> {
         let affine = f.shapes.get(&inst)?.addr?;
-        CheckSpan::new(f, inst, affine.stride, Run::Table)
+        CheckSpan::new(f, inst, affine.stride, Spacing::Table)
     }
 
-    fn new(f: &Function, inst: Inst, stride: i64, run: Run) -> Option<CheckSpan> {
+    fn new(f: &Function, inst: Inst, stride: i64, spacing: Spacing) -> Option<CheckSpan> {
         let (check, count) = check_of(f, inst)?;
-        let (lowest, bytes) = shadow::span(stride, count, shadow::record(check))?;
+        let (lowest, bytes) = shadow::span(stride, count, shadow::lane_bytes(check))?;
         Some(CheckSpan {
-            run,
+            spacing,
             lowest,
             bytes,
             pointer: pointer_of(f, inst),
@@ -75,7 +75,7 @@ impl CheckSpan {
 
     /// False where the lanes are probably elsewhere if the test fails.
     pub(in crate::backend) const fn is_certain(&self) -> bool {
-        !matches!(self.run, Run::Beside(_))
+        !matches!(self.spacing, Spacing::Beside(_))
     }
 }
 
@@ -128,24 +128,24 @@ pub(in crate::backend) struct CheckHow {
     pub each: Option<LaneShadow>,
 }
 
-/// How the lanes of a check of races run, which then are not handed on one by one.
+/// How the lanes of a check of races are spaced, which then are not handed on one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::backend) struct RaceRun {
+pub(in crate::backend) struct AffineRace {
     /// How, and why.
-    pub run: Run,
+    pub spacing: Spacing,
     /// Bytes from lane to lane.
     pub stride: i64,
     /// A check after it, of a read by other lanes at the same addresses, which is done with this one. It was not merged of several.
     pub twin: Option<RaceCheck>,
-    /// Checks after it, of reads at even distances, which are done with this one.
+    /// Checks after it, of reads at equal distances, which are done with this one.
     pub reads: Option<RaceReads>,
 }
 
-/// Reads by as many lanes, with the same stride and execution mask, at even distances.
+/// Reads by as many lanes, with the same stride and execution mask, at equal distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::backend) struct RaceReads {
     /// From each to the next, as the runtime is told of those that are entered: the twin where there is one.
-    pub step: Step,
+    pub step: ReadStep,
     /// Those after the first, each with its twin.
     pub others: Vec<(RaceCheck, Option<RaceCheck>)>,
 }
@@ -165,7 +165,7 @@ impl RaceReads {
 /// Instructions among which the twin of a check is looked for.
 const TWIN_DISTANCE: usize = 6;
 
-/// Instructions among which the next check at an even distance is looked for.
+/// Instructions among which the next check at an equal distance is looked for.
 const NEXT_DISTANCE: usize = 16;
 
 /// Most reads that are done with one call.
@@ -195,7 +195,7 @@ pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<(Ins
         site: first.site,
         ..*second
     };
-    let alone = |check: &RaceCheck| Records::new(f, check.site, lanes).parts.len() == 1;
+    let alone = |check: &RaceCheck| FaultRecords::new(f, check.site, lanes).parts.len() == 1;
     let fits = first.access == RaceAccess::Read
         && same == *first
         && data.args == other.args
@@ -204,8 +204,8 @@ pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<(Ins
     fits.then_some((twin, *second))
 }
 
-/// A check of a read whose lanes surely run as the function's table says, and its twin.
-struct EvenRead {
+/// A check of a read whose lanes are surely affine, as the function's table says, and its twin.
+struct AffineRead {
     check: RaceCheck,
     twin: Option<(Inst, RaceCheck)>,
     /// Lane 0's address, as a distance from something.
@@ -215,9 +215,9 @@ struct EvenRead {
     end: usize,
 }
 
-impl EvenRead {
+impl AffineRead {
     /// The first one of some instructions.
-    fn first(f: &Function, insts: &[Inst], distance: usize) -> Option<(Inst, EvenRead)> {
+    fn first(f: &Function, insts: &[Inst], distance: usize) -> Option<(Inst, AffineRead)> {
         let near = insts.iter().take(distance);
         let at = near.clone().position(|&i| !may_be_early(f, i))?;
         let (&inst, after) = insts.get(at..)?.split_first()?;
@@ -231,13 +231,13 @@ impl EvenRead {
         let usual = check.access == RaceAccess::Read
             && affine.guard.is_none()
             && (affine.stride == 0 || affine.stride == size)
-            && Records::new(f, check.site, lanes).parts.len() == 1;
+            && FaultRecords::new(f, check.site, lanes).parts.len() == 1;
         if !usual {
             return None;
         }
         let twin = race_twin(f, inst, after);
         let length = twin.and_then(|(twin, _)| after.iter().position(|&i| i == twin));
-        let read = EvenRead {
+        let read = AffineRead {
             check,
             twin,
             base: group::root(f, affine.base, |_| true),
@@ -253,7 +253,7 @@ impl EvenRead {
     }
 
     /// What one read is more than another, if one call can do both.
-    fn step_from(&self, f: &Function, before: &EvenRead) -> Option<Step> {
+    fn step_from(&self, f: &Function, before: &AffineRead) -> Option<ReadStep> {
         let alike = RaceCheck {
             site: before.check.site,
             ..self.check
@@ -262,7 +262,7 @@ impl EvenRead {
             && (self.stride, self.base.0) == (before.stride, before.base.0);
         let [new, old] = [self, before].map(|read| read.entered().site);
         let lane = |site| i64::from(first_lane(f, site));
-        let step = Step {
+        let step = ReadStep {
             site: i16::try_from(i64::from(new) - i64::from(old)).ok()?,
             lane: i8::try_from(lane(new) - lane(old)).ok()?,
             distance: i32::try_from(self.base.1.checked_sub(before.base.1)?).ok()?,
@@ -273,14 +273,14 @@ impl EvenRead {
 
 /// Checks of reads after one, which one call of the runtime may enter with it, and their instructions with those of their twins.
 pub(super) fn race_reads(f: &Function, insts: &[Inst]) -> Option<(RaceReads, Vec<Inst>)> {
-    let (first, mut before) = EvenRead::first(f, insts, 1)?;
+    let (first, mut before) = AffineRead::first(f, insts, 1)?;
     let args = |inst: Inst| {
         let args = f.inst(inst).args.as_slice();
         (mask_of(f, args[0]), args.get(2..))
     };
     let (mut reads, mut done): (Option<RaceReads>, _) = (None, Vec::new());
     let mut rest = insts.get(before.end..)?;
-    while let Some((inst, read)) = EvenRead::first(f, rest, NEXT_DISTANCE)
+    while let Some((inst, read)) = AffineRead::first(f, rest, NEXT_DISTANCE)
         && args(inst) == args(first)
         && f.ty(f.inst(inst).args[1]) == f.ty(f.inst(first).args[1])
         && let Some(step) = read.step_from(f, &before)
@@ -308,11 +308,11 @@ fn mask_of(f: &Function, mask: Value) -> Result<u64, Value> {
     consts::mask(f, mask).ok_or(mask)
 }
 
-impl RaceRun {
+impl AffineRace {
     /// Distance of the lowest byte from lane 0's address, and bytes to the highest, of the lanes of the check and of all reads that are done with it;
     /// `None` where lanes are farther apart than addresses are.
     pub(in crate::backend) fn reach(&self, check: RaceCheck, lanes: u16) -> Option<(i64, u64)> {
-        let (lowest, bytes) = shadow::reach(self.stride, lanes, race::record(check))?;
+        let (lowest, bytes) = shadow::reach(self.stride, lanes, race::lane_bytes(check))?;
         let last = self.reads.as_ref();
         let last = last.map_or(0, |reads| reads.distance(reads.others.len() as i64));
         let lowest = lowest.checked_add(last.min(0))?;
@@ -325,20 +325,20 @@ impl RaceRun {
         inst: Inst,
         decider: &Decider,
         at_hand: AtHand,
-    ) -> Option<RaceRun> {
+    ) -> Option<AffineRace> {
         let data = f.inst(inst);
         let Op::CheckRace(_) = data.op else {
             return None;
         };
-        let (stride, run) = match f.ty(data.args[1]).lanes {
-            1 => (0, Run::One),
+        let (stride, spacing) = match f.ty(data.args[1]).lanes {
+            1 => (0, Spacing::One),
             _ => {
                 let (stride, by) = decider.affine(inst, at_hand)?;
                 (stride, by.certain()?)
             }
         };
-        Some(RaceRun {
-            run,
+        Some(AffineRace {
+            spacing,
             stride,
             twin: None,
             reads: None,
@@ -365,7 +365,7 @@ impl<'a> BufferChecks<'a> {
     pub(super) fn how(&self, inst: Inst, decider: &Decider, at_hand: AtHand) -> Option<CheckHow> {
         let (check, count) = check_of(self.f, inst)?;
         let span = match count {
-            1 => CheckSpan::new(self.f, inst, 0, Run::One),
+            1 => CheckSpan::new(self.f, inst, 0, Spacing::One),
             _ => self
                 .affine(inst, decider, at_hand)
                 .or_else(|| self.beside(inst, check, decider, at_hand)),
@@ -402,7 +402,7 @@ impl<'a> BufferChecks<'a> {
         };
         let scaled = decider.speculation(inst, access, at_hand).flatten()?;
         let stride = check.elem.bytes().into();
-        let span = CheckSpan::new(self.f, inst, stride, Run::Beside(scaled));
+        let span = CheckSpan::new(self.f, inst, stride, Spacing::Beside(scaled));
         span.filter(|_| !check.aligned)
     }
 }

@@ -22,14 +22,14 @@ const CHECK: &str = "  %9: <16 x i64> = splat %8\n  %10: <16 x i64> = zext %3\n 
                      %12: <16 x i64> = shl %10, %11\n  %13: <16 x i64> = add %12, %9\n  check.i32x1[0] %1, %13\n";
 
 #[test]
-fn one_test_checks_all_lanes_where_it_is_known_how_they_run() {
+fn one_test_checks_all_lanes_where_they_are_affine() {
     let each = |bytes, low| Some(LaneShadow { bytes, low });
     let how = |shape: Shape, limits: &Limits| checks(CHECK, &[shape], limits).remove(0);
     // Addresses are computed from %8, which is in the payload.
     let pointer = Some(8);
-    let span = |run, lowest, bytes| {
+    let span = |spacing, lowest, bytes| {
         Some(CheckSpan {
-            run,
+            spacing,
             lowest,
             bytes,
             pointer,
@@ -38,17 +38,23 @@ fn one_test_checks_all_lanes_where_it_is_known_how_they_run() {
     for limits in [&WHOLE, &PARTS] {
         // What such a test finds odd is so, and the runtime looks at once.
         let down = how(affine(8, -8), limits);
-        assert_eq!((down.span, down.each), (span(Run::Table, -120, 124), None));
+        assert_eq!(
+            (down.span, down.each),
+            (span(Spacing::Table, -120, 124), None)
+        );
         let any = how(ANY, limits);
         assert_eq!((any.span, any.each), (None, each(1, 3)));
         let scalar = checks("  check.i32x4[0] %5, %8\n", &[ANY], limits).remove(0);
-        assert_eq!((scalar.span, scalar.each), (span(Run::One, 0, 16), None));
+        assert_eq!(
+            (scalar.span, scalar.each),
+            (span(Spacing::One, 0, 16), None)
+        );
         // Too far for one test.
         let far = how(affine(8, 1 << 20), limits);
         assert_eq!((far.span, far.each), (None, each(1, 3)));
     }
     let beside = how(speculative(4), &WHOLE);
-    let Some(Run::Beside(scaled)) = beside.span.as_ref().map(|span| &span.run) else {
+    let Some(Spacing::Beside(scaled)) = beside.span.as_ref().map(|span| &span.spacing) else {
         panic!("{beside:?}");
     };
     assert_eq!((scaled.base, scaled.shift), (Value(8), 2));
@@ -89,28 +95,28 @@ fn reads_at_the_same_addresses_are_checked_at_once() {
         ("", "  check.write.slm.i32x1[0] %0, %3, %3\n", false),
     ] {
         let body = format!("{first}{between}{second}");
-        let even = affine(2, 4);
-        let shapes = vec![even; 2 + usize::from(!between.is_empty())];
+        let shape = affine(2, 4);
+        let shapes = vec![shape; 2 + usize::from(!between.is_empty())];
         for limits in [&WHOLE, &PARTS] {
             let (_, plan) = plan(&body, &shapes, limits);
             // Versions have their own steps.
             let text = format!("{:?}", steps(&plan));
-            let [even, done] = ["EvenRace", "Checked"].map(|step| text.matches(step).count());
+            let [affine, done] = ["AffineRace", "Checked"].map(|step| text.matches(step).count());
             assert_eq!(done > 0, twins, "{body}");
-            assert!(!twins || even == 1, "{body}");
+            assert!(!twins || affine == 1, "{body}");
         }
     }
 }
 
-fn first_race(steps: &[Step]) -> Option<&RaceRun> {
+fn first_race(steps: &[Step]) -> Option<&AffineRace> {
     steps.iter().find_map(|step| match step {
-        Step::EvenRace(_, run) => Some(&**run),
+        Step::AffineRace(_, race) => Some(&**race),
         Step::Versions(two) => first_race(&two.first).or_else(|| first_race(&two.fast.steps)),
         _ => None,
     })
 }
 
-/// Checks of reads at even distances, with what may stand between them, and how many one call does.
+/// Checks of reads at equal distances, with what may stand between them, and how many one call does.
 #[test]
 fn reads_at_even_distances_are_checked_at_once() {
     let sums = "  %9: i32 = const 128\n  %10: i32 = add %2, %9\n  %11: i32 = const 192\n  %12: i32 = add %2, %11\n  \
@@ -222,13 +228,13 @@ fn a_run_reaches_all_reads_that_are_done_with_it() {
         let bases = order.map(|of| [2, 7, 10][of as usize - 11]);
         let shapes = bases.map(|base| affine(base, stride));
         let (f, plan) = plan(&(body.to_owned() + &checks), &shapes, &WHOLE);
-        let run = first_race(steps(&plan)).expect("a check").clone();
+        let race = first_race(steps(&plan)).expect("a check").clone();
         let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
         let mut checks = insts.filter_map(|&i| match f.inst(i).op {
             Op::CheckRace(check) => Some(check),
             _ => None,
         });
-        run.reach(checks.next().expect("a check"), 16)
+        race.reach(checks.next().expect("a check"), 16)
     };
     assert_eq!(reach([11, 12, 13], 4), Some((0, 128 + 64)));
     assert_eq!(reach([13, 12, 11], 4), Some((-128, 128 + 64)));

@@ -6,13 +6,13 @@ use super::candidate::Access;
 use super::consts;
 use super::place::Place;
 use super::plan::Planner;
-use super::strided::Kind;
+use super::strided::StridedKind;
 use crate::ssa::{Function, Inst, Op, Space, Value, ValueDef};
 
-/// Bytes of a lane.
-pub(in crate::backend) const RECORD: i64 = 16;
+/// Bytes of a lane, which is one vector.
+pub(in crate::backend) const VEC4_BYTES: i64 = 16;
 
-/// Records side by side that are copied as one, most of them first.
+/// Vectors side by side that are copied as one, most of them first.
 const SIDE_BY_SIDE: [usize; 2] = [4, 2];
 
 /// Number of a copy in its plan.
@@ -33,7 +33,7 @@ pub(in crate::backend) struct Copied {
 impl Copied {
     /// Bytes of each lane.
     pub(in crate::backend) const fn bytes(&self) -> i64 {
-        self.loads.len() as i64 * RECORD
+        self.loads.len() as i64 * VEC4_BYTES
     }
 }
 
@@ -152,27 +152,28 @@ impl Planner<'_> {
         let id = *self.known.copies.get(&load)?;
         let copied = self.copies.get(id.0)?;
         let early = !self.known.late.contains(&id) && !self.known.loaded.contains(&id);
-        let lines = copied.stores[0].kind == Kind::Packed && copied.loads[0].strided.is_none();
+        let lines =
+            copied.stores[0].kind == StridedKind::Packed && copied.loads[0].strided.is_none();
         (early && lines && copied.loads[0].inst == load).then_some(id)
     }
 
     /// Lanes of 16 bytes that are inside.
-    fn record(&self, inst: Inst) -> Option<Access> {
+    fn vec4(&self, inst: Inst) -> Option<Access> {
         let access = self.known.inside.get(&inst)?;
         let vec4 = self.limits.is_vec4(access.access, access.lanes);
-        (vec4 && access.kind != Kind::Same).then_some(*access)
+        (vec4 && access.kind != StridedKind::Same).then_some(*access)
     }
 
     /// The load and the store, if that is what the store writes and nothing else reads it.
     fn copied(&self, inst: Inst, insts: &[Inst]) -> Option<(Access, Access)> {
         let f = self.f;
-        let store = self.record(inst).filter(|a| !a.load)?;
+        let store = self.vec4(inst).filter(|a| !a.load)?;
         let data = data_args(f, inst, store.access.space);
         let ValueDef::Result(from, 0) = f.def(*data.first()?) else {
             return None;
         };
         let load = self
-            .record(from)
+            .vec4(from)
             .filter(|a| a.load && a.lanes == store.lanes)?;
         let once = |v: &Value| self.uses.get(v.0 as usize) == Some(&1);
         let undef = f.inactive_undef.contains(&from) || self.is_full(f.inst(from).args[0]);
@@ -187,12 +188,12 @@ impl Planner<'_> {
     /// stores only what writes elsewhere.
     fn one_copy(&self, pairs: &[(Access, Access)], insts: &[Inst]) -> bool {
         let (load, store) = pairs[0];
-        let bytes = pairs.len() as i64 * RECORD;
+        let bytes = pairs.len() as i64 * VEC4_BYTES;
         let far = |a: &Access| a.stride().is_some_and(|s| s.saturating_abs() >= bytes);
         let in_line = |first: &Access, a: &Access, n: i64| {
             first.reach.is_beside(&a.reach)
                 && first.stride() == a.stride()
-                && first.reach.at.checked_add(n * RECORD) == Some(a.reach.at)
+                && first.reach.at.checked_add(n * VEC4_BYTES) == Some(a.reach.at)
         };
         let mut numbered = pairs.iter().zip(0..);
         if !far(&store)

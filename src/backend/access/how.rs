@@ -5,7 +5,7 @@ use super::consts;
 use super::limits::{Limits, MaskedStores, Speculation};
 use super::local_shape::{Sum, local_shape};
 use super::scaled::Scaled;
-use super::strided::{Kind, Strided};
+use super::strided::{Strided, StridedKind};
 use crate::backend::Gather;
 use crate::ssa::remark::{self, Bounds, Way};
 use crate::ssa::shape::Affine;
@@ -205,13 +205,13 @@ impl<'a> Decider<'a> {
     }
 
     /// Lanes that a store with a test of its own writes, if its mask is not known.
-    fn stored(&self, inst: Inst, access: MemAccess, kind: Kind) -> Stored {
+    fn stored(&self, inst: Inst, access: MemAccess, kind: StridedKind) -> Stored {
         let (f, limits) = (self.f, self.limits);
         let args = &f.inst(inst).args;
         let all = f.shapes.get(&inst).and_then(|s| s.mask_all);
         let enabled = match limits.masked_stores {
             MaskedStores::Branch => true,
-            _ => kind == Kind::Packed && limits.stores_masked(access, f.ty(args[1]).lanes),
+            _ => kind == StridedKind::Packed && limits.stores_masked(access, f.ty(args[1]).lanes),
         };
         match all {
             Some(all) => Stored::Tested(all),
@@ -226,7 +226,7 @@ impl<'a> Decider<'a> {
         matches!(how, Some(How::Affine(alone)) if matches!(alone.by, By::Table))
     }
 
-    /// How the addresses of an instruction run, and why.
+    /// How the addresses of an instruction are spaced, and why.
     pub(super) fn affine(&self, inst: Inst, at_hand: AtHand) -> Option<(i64, By)> {
         let f = self.f;
         if let Some(affine) = f.shapes.get(&inst).and_then(|s| s.addr) {
@@ -256,12 +256,13 @@ impl<'a> Decider<'a> {
     }
 
     /// True where such an access is better done as one of affine addresses than as one of any.
-    fn fits(&self, access: MemAccess, lanes: u16, load: bool, kind: Kind) -> bool {
+    fn fits(&self, access: MemAccess, lanes: u16, load: bool, kind: StridedKind) -> bool {
         match (kind, load) {
-            (Kind::Packed, _) | (Kind::Same | Kind::Run | Kind::Overlap, true) => true,
-            (Kind::Same | Kind::Run | Kind::Overlap, false) => false,
-            (Kind::Spread, true) => !self.limits.gathers(access, lanes),
-            (Kind::Spread, false) => !self.limits.scatters(access, lanes),
+            (StridedKind::Packed, _)
+            | (StridedKind::Same | StridedKind::Run | StridedKind::Overlap, true) => true,
+            (StridedKind::Same | StridedKind::Run | StridedKind::Overlap, false) => false,
+            (StridedKind::Spread, true) => !self.limits.gathers(access, lanes),
+            (StridedKind::Spread, false) => !self.limits.scatters(access, lanes),
         }
     }
 

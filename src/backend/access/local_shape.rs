@@ -31,7 +31,7 @@ pub(in crate::backend) struct Sum {
     pub offset: u64,
     /// Sign-extended from the lane.
     pub stride: i64,
-    /// Ids that must be evenly spaced.
+    /// Ids that must be affine in the lane.
     pub ids: Vec<Ids>,
     /// Extensions that hold only when no lane wraps before; at most one can be tested.
     pub extensions: u32,
@@ -40,7 +40,7 @@ pub(in crate::backend) struct Sum {
 }
 
 impl Sum {
-    fn even(stride: i64) -> Sum {
+    fn affine(stride: i64) -> Sum {
         Sum {
             stride,
             ..Sum::default()
@@ -122,7 +122,7 @@ impl Follow<'_> {
                 Some(Sum {
                     ids: vec![ids],
                     opaque: true,
-                    ..Sum::even(i64::from(*dim == 0))
+                    ..Sum::affine(i64::from(*dim == 0))
                 })
             }
             Op::Binary(BinOp::Add) => Some(arg(0)?.plus(arg(1)?, ty.lane)),
@@ -178,7 +178,7 @@ impl Follow<'_> {
                     return None;
                 }
                 let mut sum = from.blurred(stride);
-                // Even ids are tested not to wrap, neither unsigned nor signed.
+                // Affine ids are tested not to wrap, neither unsigned nor signed.
                 sum.extensions += u32::from(stride != 0 && !ids);
                 Some(sum)
             }
@@ -190,11 +190,11 @@ impl Follow<'_> {
 /// Constants that form an arithmetic sequence.
 fn sequence(lanes: &[u64], lane: Lane) -> Option<Sum> {
     let stride = lane.sign_extend(lanes.get(1)?.wrapping_sub(lanes[0]));
-    let even = lanes
+    let affine = lanes
         .windows(2)
         .all(|pair| lane.sign_extend(pair[1].wrapping_sub(pair[0])) == stride);
-    even.then_some(Sum {
+    affine.then_some(Sum {
         offset: lanes[0],
-        ..Sum::even(stride)
+        ..Sum::affine(stride)
     })
 }

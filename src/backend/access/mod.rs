@@ -36,9 +36,9 @@ mod tests;
 
 pub(super) use atomic::{AtomicHow, AtomicWay, asks_first};
 pub(super) use candidate::Access;
-pub(super) use check::{CheckHow, CheckInFront, CheckSpan, RaceReads, RaceRun, Run};
+pub(super) use check::{AffineRace, CheckHow, CheckInFront, CheckSpan, RaceReads, Spacing};
 #[cfg(feature = "llvm-codegen")]
-pub(super) use copies::{Copied, CopyId, RECORD};
+pub(super) use copies::{Copied, CopyId, VEC4_BYTES};
 pub(super) use group::{AccessGroup, Root};
 pub(super) use how::{AffineAccess, Any, By, How, Stored, auto_gather};
 pub(super) use limits::{Limits, MaskedStores, Scope, Speculation};
@@ -49,7 +49,7 @@ pub(super) use plan::{Segment, Step, Versions};
 pub(super) use scaled::Scaled;
 #[cfg(test)]
 pub(super) use strided::row_bytes;
-pub(super) use strided::{Affine, Kind, Strided};
+pub(super) use strided::{Affine, Strided, StridedKind};
 pub use text::PlanLine;
 
 /// Whether code can use a value at some place: what only versions of an earlier part made cannot be used, as nothing there said that it

@@ -4,7 +4,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
-use super::check::{BufferChecks, CheckHow, CheckInFront, RaceRun, Run, race_reads, race_twin};
+use super::check::{
+    AffineRace, BufferChecks, CheckHow, CheckInFront, Spacing, race_reads, race_twin,
+};
 use super::consts;
 use super::copies::{Copied, CopyId};
 use super::group::{AccessGroup, access_groups};
@@ -52,8 +54,8 @@ pub(in crate::backend) enum Step {
     Atomic(Inst, AtomicHow),
     /// A check that no test of others decides.
     Check(Inst, Box<CheckHow>),
-    /// A check of races whose lanes run evenly.
-    EvenRace(Inst, Box<RaceRun>),
+    /// A check of races whose lanes are affine.
+    AffineRace(Inst, Box<AffineRace>),
     /// A check that one before it has done as well.
     Checked(Inst),
     /// An access in the version for when its test held.
@@ -84,7 +86,7 @@ impl Step {
             | Step::Access(inst, _)
             | Step::Atomic(inst, _)
             | Step::Check(inst, _)
-            | Step::EvenRace(inst, _)
+            | Step::AffineRace(inst, _)
             | Step::Checked(inst)
             | Step::Copied(inst)
             | Step::LoadCopy(inst, _)
@@ -371,14 +373,14 @@ impl Planner<'_> {
             let Some(part) = part else {
                 at += 1;
                 let mut step = self.step(inst);
-                if let Step::EvenRace(_, run) = &mut step {
+                if let Step::AffineRace(_, race) = &mut step {
                     let twin = race_twin(self.f, inst, &insts[at..]);
-                    run.twin = twin.map(|(_, check)| check);
+                    race.twin = twin.map(|(_, check)| check);
                     self.known.checked.extend(twin.map(|(inst, _)| inst));
-                    if run.run == Run::Table
+                    if race.spacing == Spacing::Table
                         && let Some((reads, done)) = race_reads(self.f, &insts[at - 1..])
                     {
-                        run.reads = Some(reads);
+                        race.reads = Some(reads);
                         self.known.checked.extend(done);
                     }
                 }
@@ -410,8 +412,8 @@ impl Planner<'_> {
         if let Some(how) = self.checks.how(inst, &self.decider, &at_hand) {
             return Step::Check(inst, Box::new(how));
         }
-        if let Some(run) = RaceRun::of(self.f, inst, &self.decider, &at_hand) {
-            return Step::EvenRace(inst, Box::new(run));
+        if let Some(race) = AffineRace::of(self.f, inst, &self.decider, &at_hand) {
+            return Step::AffineRace(inst, Box::new(race));
         }
         match self.how(inst) {
             Some(how) => Step::Access(inst, how),

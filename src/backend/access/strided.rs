@@ -6,7 +6,7 @@ use crate::ssa::{Lane, MemAccess};
 /// Longest range that one bounds test covers, in bytes.
 pub(super) const MAX_SPAN: u64 = 1 << 24;
 
-/// How the addresses of an access run, as values of a code generator.
+/// How the addresses of an access are spaced, as values of a code generator.
 #[derive(Clone, Copy)]
 pub(in crate::backend) struct Affine<V> {
     /// Address of lane 0.
@@ -17,7 +17,7 @@ pub(in crate::backend) struct Affine<V> {
 
 /// What a stride makes of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::backend) enum Kind {
+pub(in crate::backend) enum StridedKind {
     /// All lanes at one address.
     Same,
     /// The components of one lane after those of the other.
@@ -36,7 +36,7 @@ pub(in crate::backend) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::backend) struct Strided {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: StridedKind,
     /// Bytes from lane to lane.
     pub stride: i64,
     /// Distance of the lowest byte from lane 0's address.
@@ -56,13 +56,13 @@ impl Strided {
     ) -> Option<Strided> {
         let exact = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
-            0 => Kind::Same,
-            s if s.cast_unsigned() == exact => Kind::Packed,
-            _ => Kind::Spread,
+            0 => StridedKind::Same,
+            s if s.cast_unsigned() == exact => StridedKind::Packed,
+            _ => StridedKind::Spread,
         };
         let distance = stride.checked_mul(i64::from(count) - 1)?;
         let last = match kind {
-            Kind::Spread if whole_rows => row_bytes(access.elem, access.comps).into(),
+            StridedKind::Spread if whole_rows => row_bytes(access.elem, access.comps).into(),
             _ => exact,
         };
         let bytes = distance.unsigned_abs().checked_add(last)?;
@@ -74,7 +74,7 @@ impl Strided {
         })
     }
 
-    /// The same as a [`Kind::Run`], where its lanes are at most as many elements apart as given.
+    /// The same as a [`StridedKind::Run`], where its lanes are at most as many elements apart as given.
     pub(super) fn as_run(self, access: MemAccess, count: u16, most: u32) -> Strided {
         let elem = access.elem.bytes();
         let exact = u64::from(elem) * u64::from(access.comps);
@@ -82,34 +82,34 @@ impl Strided {
         let near = self.stride % i64::from(elem) == 0 && steps <= u64::from(most);
         // Vectors of as many elements as there are lanes, and of no fewer bytes than the shortest vector has.
         let whole = count.is_power_of_two() && u32::from(count) * elem >= 16;
-        if self.kind != Kind::Spread || !near || !whole {
+        if self.kind != StridedKind::Spread || !near || !whole {
             return self;
         }
         let distance = self.stride.unsigned_abs() * (u64::from(count) - 1);
         Strided {
-            kind: Kind::Run,
+            kind: StridedKind::Run,
             bytes: distance + exact,
             ..self
         }
     }
 
-    /// The same as a [`Kind::Overlap`], where an element is two or four times as wide as its lanes are apart.
+    /// The same as a [`StridedKind::Overlap`], where an element is two or four times as wide as its lanes are apart.
     pub(super) fn as_overlap(self, access: MemAccess, count: u16) -> Strided {
         let elem = i64::from(access.elem.bytes());
         let parts = self.stride > 0 && [2, 4].contains(&(elem / self.stride));
         let whole = parts && elem % self.stride == 0 && access.comps == 1;
         // Shorter vectors of parts are none that both code generators have.
         let long = count.is_power_of_two() && i64::from(count) * self.stride >= 16;
-        match self.kind == Kind::Spread && whole && long {
+        match self.kind == StridedKind::Spread && whole && long {
             true => Strided {
-                kind: Kind::Overlap,
+                kind: StridedKind::Overlap,
                 ..self
             },
             false => self,
         }
     }
 
-    /// Of a [`Kind::Run`] with elements of `elem` bytes: the number of the element, from the lowest on, that a component of a lane is.
+    /// Of a [`StridedKind::Run`] with elements of `elem` bytes: the number of the element, from the lowest on, that a component of a lane is.
     pub(in crate::backend) fn element(&self, elem: u32, lane: u16, comp: u16) -> u16 {
         let at = self.stride * i64::from(lane) - self.lowest;
         (at / i64::from(elem)) as u16 + comp // few, as lanes are near each other
@@ -123,9 +123,9 @@ impl Strided {
     /// The code for it.
     pub(super) const fn way(&self, lanes: u16) -> Way {
         match self.kind {
-            Kind::Same => Way::Broadcast,
-            Kind::Packed | Kind::Run | Kind::Overlap => Way::Vector,
-            Kind::Spread => Way::Lanes(lanes),
+            StridedKind::Same => Way::Broadcast,
+            StridedKind::Packed | StridedKind::Run | StridedKind::Overlap => Way::Vector,
+            StridedKind::Spread => Way::Lanes(lanes),
         }
     }
 
@@ -161,18 +161,18 @@ mod tests {
         }
     }
 
-    fn strided(comps: u8, stride: i64, whole_rows: bool) -> Option<(Kind, i64, u64)> {
+    fn strided(comps: u8, stride: i64, whole_rows: bool) -> Option<(StridedKind, i64, u64)> {
         let s = Strided::new(access(Lane::I32, comps), 16, stride, whole_rows)?;
         Some((s.kind, s.lowest, s.bytes))
     }
 
     #[test]
     fn a_stride_says_what_an_access_is() {
-        assert_eq!(strided(1, 0, false), Some((Kind::Same, 0, 4)));
-        assert_eq!(strided(1, 4, false), Some((Kind::Packed, 0, 64)));
-        assert_eq!(strided(3, 12, true), Some((Kind::Packed, 0, 192)));
-        assert_eq!(strided(1, 8, false), Some((Kind::Spread, 0, 124)));
-        assert_eq!(strided(1, -4, false), Some((Kind::Spread, -60, 64)));
+        assert_eq!(strided(1, 0, false), Some((StridedKind::Same, 0, 4)));
+        assert_eq!(strided(1, 4, false), Some((StridedKind::Packed, 0, 64)));
+        assert_eq!(strided(3, 12, true), Some((StridedKind::Packed, 0, 192)));
+        assert_eq!(strided(1, 8, false), Some((StridedKind::Spread, 0, 124)));
+        assert_eq!(strided(1, -4, false), Some((StridedKind::Spread, -60, 64)));
     }
 
     #[test]
@@ -193,7 +193,11 @@ mod tests {
             (Lane::F32, 2),
             (Lane::I64, 4),
         ] {
-            assert_eq!(kind(lane, 1, stride), Kind::Overlap, "{lane:?} by {stride}");
+            assert_eq!(
+                kind(lane, 1, stride),
+                StridedKind::Overlap,
+                "{lane:?} by {stride}"
+            );
         }
         for (lane, comps, stride) in [
             (Lane::I16, 1, -1),
@@ -204,18 +208,24 @@ mod tests {
         ] {
             assert_eq!(
                 kind(lane, comps, stride),
-                Kind::Spread,
+                StridedKind::Spread,
                 "{lane:?} by {stride}"
             );
         }
-        assert_eq!(kind(Lane::I32, 1, 4), Kind::Packed);
-        assert_eq!(kind(Lane::I32, 1, 0), Kind::Same);
+        assert_eq!(kind(Lane::I32, 1, 4), StridedKind::Packed);
+        assert_eq!(kind(Lane::I32, 1, 0), StridedKind::Same);
     }
 
     #[test]
     fn three_words_are_read_as_four() {
-        assert_eq!(strided(3, 32, false), Some((Kind::Spread, 0, 480 + 12)));
-        assert_eq!(strided(3, 32, true), Some((Kind::Spread, 0, 480 + 16)));
+        assert_eq!(
+            strided(3, 32, false),
+            Some((StridedKind::Spread, 0, 480 + 12))
+        );
+        assert_eq!(
+            strided(3, 32, true),
+            Some((StridedKind::Spread, 0, 480 + 16))
+        );
         for (elem, comps, bytes) in [
             (Lane::I8, 12, 12),
             (Lane::I32, 1, 4),

@@ -272,10 +272,10 @@ fn only_few_accesses_go_inline() {
 fn a_stride_decides_what_an_access_is() {
     let of = |stride: i64, limits: &Limits| one(LOAD, affine(2, stride), limits);
     for limits in [&WHOLE, &PARTS] {
-        assert_eq!(strided(of(0, limits)).strided.kind, Kind::Same);
-        assert_eq!(strided(of(4, limits)).strided.kind, Kind::Packed);
+        assert_eq!(strided(of(0, limits)).strided.kind, StridedKind::Same);
+        assert_eq!(strided(of(4, limits)).strided.kind, StridedKind::Packed);
     }
-    assert_eq!(strided(of(12, &WHOLE)).strided.kind, Kind::Spread);
+    assert_eq!(strided(of(12, &WHOLE)).strided.kind, StridedKind::Spread);
     assert_eq!(of(20, &PARTS), How::Any(Any::Gather));
     // What one test cannot cover.
     assert_eq!(of(1 << 24, &WHOLE), How::Any(Any::Inline { once: false }));
@@ -295,21 +295,25 @@ fn lanes_near_each_other_are_a_run() {
         How::Affine(alone) => Some(alone.strided.kind),
         How::Any(_) => None,
     };
-    let run = Some(Kind::Run);
-    for (stride, whole, parts) in [(8, run, run), (-4, run, run), (16, Some(Kind::Spread), run)] {
+    let run = Some(StridedKind::Run);
+    for (stride, whole, parts) in [
+        (8, run, run),
+        (-4, run, run),
+        (16, Some(StridedKind::Spread), run),
+    ] {
         assert_eq!(kind(LOAD, stride, &WHOLE), whole, "{stride}");
         assert_eq!(kind(LOAD, stride, &PARTS), parts, "{stride}");
     }
     // Where one element ends, no other begins; and a store with gaps would write these.
     assert_eq!(kind(LOAD, 6, &PARTS), None);
-    assert_eq!(kind(STORE, 8, &WHOLE), Some(Kind::Spread));
+    assert_eq!(kind(STORE, 8, &WHOLE), Some(StridedKind::Spread));
     // Of several components, neighbours have some in common.
     let three = "  %10: <16 x i32>, %11: <16 x i32>, %12: <16 x i32> = load.slm.i32x3[0] %0, %3\n";
     for limits in [&WHOLE, &PARTS] {
         assert_eq!(kind(three, 4, limits), run);
-        assert_eq!(kind(three, 12, limits), Some(Kind::Packed));
+        assert_eq!(kind(three, 12, limits), Some(StridedKind::Packed));
     }
-    assert_eq!(kind(three, 16, &WHOLE), Some(Kind::Spread));
+    assert_eq!(kind(three, 16, &WHOLE), Some(StridedKind::Spread));
     let window = strided(one(three, affine(2, 4), &WHOLE)).strided;
     assert_eq!(
         (window.lowest, window.bytes, window.elements(4)),
@@ -397,7 +401,10 @@ fn local_ids_are_followed_where_that_is_wanted() {
     assert_eq!(one(body, ANY, &PARTS), How::Any(Any::Gather));
     // Rows of lanes in y are one address each; a product with what is not constant is not followed.
     let same = body.replace("localids.x", "localids.y");
-    assert_eq!(strided(one(&same, ANY, &WHOLE)).strided.kind, Kind::Same);
+    assert_eq!(
+        strided(one(&same, ANY, &WHOLE)).strided.kind,
+        StridedKind::Same
+    );
     let other = body.replace("shl %11, %12", "mul %11, %3");
     assert_eq!(
         one(&other, ANY, &WHOLE),

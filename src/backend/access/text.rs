@@ -110,7 +110,7 @@ impl<'a> Text<'a> {
                     self.access(*inst, way.to_string(), atomic_reason(*how).to_owned());
                 }
                 // The access after it says where it goes.
-                Step::Check(..) | Step::EvenRace(..) | Step::Checked(_) => {}
+                Step::Check(..) | Step::AffineRace(..) | Step::Checked(_) => {}
                 Step::Inside(access) => {
                     let why = self.inside_reason(access);
                     self.access(access.inst, access.way().to_string(), why);

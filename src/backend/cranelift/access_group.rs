@@ -3,12 +3,12 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::value::scalar_type;
 use crate::backend::access::{AccessGroup, Root};
 use crate::ssa::Inst;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Whether all bytes of an access group are inside.
     pub(super) fn group_inside(&mut self, s: &AccessGroup) -> V {
         let offset = self.group_offset(s);

@@ -10,16 +10,16 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use visa_runtime::abi::Helpers;
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::memory::{Lanes, Region};
 use super::value::{piece_count, piece_type, scalar_type};
-use crate::backend::access::{self, Access, AffineAccess, By, Kind, Stored, Strided};
+use crate::backend::access::{self, Access, AffineAccess, By, Stored, Strided, StridedKind};
 use crate::ssa::{Inst, Lane, MemAccess, Ty};
 
 /// Addresses of lanes as Cranelift values.
 pub(super) type Affine = access::Affine<V>;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Addresses of an access that the plan says are affine, or are tested for it.
     fn affine(
         &mut self,
@@ -35,7 +35,7 @@ impl Emit<'_> {
         }
     }
 
-    /// How addresses run that the function's table knows.
+    /// How addresses are spaced that the function's table knows.
     pub(super) fn shape_of(&mut self, inst: Inst) -> Affine {
         let Some(addr) = self.f.shapes.get(&inst).and_then(|shape| shape.addr) else {
             self.bug("an access without a shape");
@@ -96,14 +96,14 @@ impl Emit<'_> {
     ) -> Vec<Vec<V>> {
         let pointer = self.pointer_of_run(lanes, base, inst);
         let parts = match strided.kind {
-            Kind::Same => self.load_broadcast(access, lanes.count, pointer),
-            Kind::Packed => self.load_packed(access, lanes.count, pointer),
-            Kind::Run => self.load_run(access, lanes.count, pointer, strided),
-            Kind::Overlap => {
+            StridedKind::Same => self.load_broadcast(access, lanes.count, pointer),
+            StridedKind::Packed => self.load_packed(access, lanes.count, pointer),
+            StridedKind::Run => self.load_run(access, lanes.count, pointer, strided),
+            StridedKind::Overlap => {
                 let step = strided.stride as u32; // less than an element
                 vec![self.load_overlapping((access.elem, lanes.count), pointer, 0, step)]
             }
-            Kind::Spread => {
+            StridedKind::Spread => {
                 let pointers = self.spread_pointers(lanes.count, pointer, strided.stride);
                 self.load_from(access.elem, access.comps, &pointers)
             }
@@ -160,7 +160,7 @@ impl Emit<'_> {
         inst: Inst,
     ) {
         let pointer = self.pointer_of_run(lanes, base, inst);
-        if strided.kind == Kind::Packed {
+        if strided.kind == StridedKind::Packed {
             return self.store_packed(access, lanes.count, pointer, data);
         }
         let pointers = self.spread_pointers(lanes.count, pointer, strided.stride);
@@ -223,7 +223,7 @@ impl Emit<'_> {
     /// True where the runtime has an instruction for a store of some lanes.
     fn stores_masked(&self, access: MemAccess, strided: Strided) -> bool {
         let there = self.target.masked_stores && self.keeps_registers();
-        there && strided.kind == Kind::Packed && access.elem == Lane::I32
+        there && strided.kind == StridedKind::Packed && access.elem == Lane::I32
     }
 
     /// Dwords one after the other, those whose bits are set.
@@ -250,7 +250,7 @@ impl Emit<'_> {
             return self.bug("an access without a shape in a fast version");
         };
         let base = self.scalar(addr.base);
-        let lanes = self.lanes_of_run(a.access.space, &data.args);
+        let lanes = self.affine_lanes(a.access.space, &data.args);
         if a.load {
             let results = self.load_strided(a.access, &lanes, base, strided, a.inst);
             for (&v, parts) in data.results.iter().zip(results) {
@@ -322,11 +322,11 @@ impl Emit<'_> {
     fn pointer_of_run(&mut self, lanes: &Lanes, base: V, inst: Inst) -> V {
         match self.version.lane0(inst) {
             Some(pointer) => pointer,
-            None => self.run_pointer(lanes, base),
+            None => self.affine_pointer(lanes, base),
         }
     }
 
-    fn run_pointer(&mut self, lanes: &Lanes, base: V) -> V {
+    fn affine_pointer(&mut self, lanes: &Lanes, base: V) -> V {
         let start = self.base(lanes.region);
         let offset = if lanes.flat {
             self.flat_offset(base)

@@ -6,7 +6,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::lanes::{Offsets, Start};
 use super::memory::{Lanes, Place, Region};
 use super::scaled::Compare;
@@ -14,7 +14,7 @@ use super::value::{per_piece, piece_type};
 use crate::backend::access::Any;
 use crate::ssa::{Lane, MemAccess, Space};
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A load of which all lanes are inside, or else one in another way.
     pub(super) fn load_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let elem = access.elem;
@@ -43,7 +43,7 @@ impl Emit<'_> {
         results
     }
 
-    /// A load of records that are all inside, each as a vector, or else one by the runtime.
+    /// An array-of-structs load whose lanes are all inside, each as a vector, or else one by the runtime.
     pub(super) fn load_vec4(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
         let (elem, comps) = (access.elem, access.comps);
         let (fast, other, done) = self.in_bounds_blocks(access.space);

@@ -2,16 +2,16 @@
 //!
 //! Cranelift keeps loads and stores in order, and puts everything else right in front of the first of these that uses it. Where a
 //! block loads, computes, loads and computes, all loads would come before all that is computed of them, and wait in spilled
-//! registers. So now and then what has been computed is used: [`Emit::compute_here`].
+//! registers. So now and then what has been computed is used: [`CraneliftEmitter::compute_here`].
 //!
 //! A vector is several pieces. In front of the store at the end of a block, the whole dependence chain of the first piece comes before
 //! that of the second. If the chain is longer than a processor's reorder buffer, it waits for each operation of one piece. There the pieces
-//! are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces ([`Segment`]). Shorter chains, and blocks
+//! are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces ([`OpenSegment`]). Shorter chains, and blocks
 //! with many of them, are left to `schedule.rs`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::value::piece_count;
 use crate::backend::CodegenEffort;
 use crate::ssa::{BinOp, Function, Inst, Lane, Op, UnOp, Value};
@@ -89,7 +89,7 @@ fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors
         }
     }
     let mut anchors = Anchors::default();
-    let (mut segment, mut ends) = (Segment::default(), Vec::new());
+    let (mut segment, mut ends) = (OpenSegment::default(), Vec::new());
     let mut whole = Chain::default();
     for (n, &i) in insts.iter().enumerate() {
         let due = course.dead >= course.enough && f.inst(i).op.has_effect();
@@ -154,7 +154,7 @@ impl Chain {
 
 /// Operations on vectors of several pieces, since the last segment ended.
 #[derive(Default)]
-struct Segment {
+struct OpenSegment {
     chain: Chain,
     /// Results in order.
     made: Vec<Value>,
@@ -162,7 +162,7 @@ struct Segment {
     work: usize,
 }
 
-impl Segment {
+impl OpenSegment {
     /// Goes past an instruction. If the segment ends after it, the values to compute there: those that are `needed` later.
     fn pass(
         &mut self,
@@ -177,7 +177,7 @@ impl Segment {
         if cycles < SEGMENT_CYCLES {
             return None;
         }
-        let Segment { chain, made, work } = std::mem::take(self);
+        let OpenSegment { chain, made, work } = std::mem::take(self);
         let live: Vec<Value> = made.into_iter().filter(|&v| needed(v)).collect();
         let kept: usize = live.iter().map(|&v| pieces(f, v)).sum();
         (chain.waits() && MIN_OPS_PER_LIVE * kept <= work).then_some(live)
@@ -247,7 +247,7 @@ impl Course<'_> {
     }
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Where to compute what in a course of instructions.
     pub(super) fn anchors(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
         match self.options.tuning.codegen {

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, BlockArg, InstBuilder, Type, Value as V, types};
 use visa_runtime::abi::{Helpers, message};
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::memory::Lanes;
 use super::value::{piece_count, piece_type, scalar_type};
 use crate::backend::access::{AtomicHow, AtomicWay, asks_first};
@@ -34,7 +34,7 @@ struct Element {
     operands: [Option<V>; 2],
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A lane-wise atomic.
     pub(super) fn atomic(&mut self, inst: Inst, how: AtomicHow) {
         let f = self.f;

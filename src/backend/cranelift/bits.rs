@@ -2,14 +2,14 @@
 
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::{Emit, splat_bits};
+use super::emit::{CraneliftEmitter, splat_bits};
 use super::value::piece_type;
 use crate::ssa::{Lane, UnOp};
 
 /// Bit-reversed nibbles, by nibble.
 const REVERSED_NIBBLES: u128 = 0x0F07_0B03_0D05_0901_0E06_0A02_0C04_0800;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// `Clz`, `Ctz`, `Popcnt` or `BitRev` of a scalar or piece.
     pub(super) fn bit_count(&mut self, op: UnOp, lane: Lane, vector: bool, v: V) -> V {
         if !vector {

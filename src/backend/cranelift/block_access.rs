@@ -6,13 +6,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use visa_runtime::abi::message;
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::memory::Region;
 use super::value::{piece_type, scalar_type};
 use crate::ssa::{BlockAccess, Lane, Ty, Value};
 
 /// Operands of a block access.
-struct Block {
+struct BlockOperands {
     access: BlockAccess,
     cond: Value,
     addr: V,
@@ -20,21 +20,21 @@ struct Block {
     region: Region,
 }
 
-impl Block {
+impl BlockOperands {
     fn ty(&self) -> Ty {
         Ty::vector(self.access.elem, self.access.n)
     }
 }
 
-impl Emit<'_> {
-    fn block_operands(&mut self, access: BlockAccess, args: &[Value]) -> Block {
+impl CraneliftEmitter<'_> {
+    fn block_operands(&mut self, access: BlockAccess, args: &[Value]) -> BlockOperands {
         let surface = access.space.has_surface().then(|| args[2]);
         let region = self.region(access.space, surface);
         let surface = match surface {
             Some(s) => self.scalar(s),
             None => self.iconst(types::I32, 0),
         };
-        Block {
+        BlockOperands {
             access,
             cond: args[0],
             addr: self.scalar(args[1]),
@@ -135,7 +135,7 @@ impl Emit<'_> {
     /// to `not`. Both end with a jump.
     fn whole_or_not(
         &mut self,
-        block: &Block,
+        block: &BlockOperands,
         whole: impl FnOnce(&mut Self, V),
         not: impl FnOnce(&mut Self),
     ) {
@@ -175,7 +175,7 @@ impl Emit<'_> {
 
     /// Calls `each` with pointer and byte offset of every element that is inside, when the
     /// condition holds; under a fault policy, reports the first that is not.
-    fn element_loop(&mut self, block: &Block, each: impl FnOnce(&mut Self, V, V)) {
+    fn element_loop(&mut self, block: &BlockOperands, each: impl FnOnce(&mut Self, V, V)) {
         let elem = block.access.elem;
         let head = self.new_cold_block();
         let test = self.new_cold_block();
@@ -222,7 +222,7 @@ impl Emit<'_> {
     }
 
     /// Offset in the region, and address, of the element at a byte index.
-    fn element_offset(&mut self, block: &Block, index: V) -> (V, V) {
+    fn element_offset(&mut self, block: &BlockOperands, index: V) -> (V, V) {
         if block.access.space.is_flat() {
             let address = self.ins().iadd(block.addr, index);
             return (self.flat_offset(address), address);
@@ -232,7 +232,7 @@ impl Emit<'_> {
         (offset, offset)
     }
 
-    fn report_element(&mut self, block: &Block, address: V) {
+    fn report_element(&mut self, block: &BlockOperands, address: V) {
         let one = self.iconst(types::I32, 1);
         let lanes = super::memory::Lanes {
             count: 1,

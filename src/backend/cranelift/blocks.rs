@@ -19,7 +19,7 @@ use cranelift_codegen::ir::{
 use visa_runtime::abi::{GroupCtx, LaunchCtx, Status, THREAD_DONE, ThreadCtx};
 
 use super::context::Key;
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
@@ -33,7 +33,7 @@ const GROUP_X: i32 = offset_of!(GroupCtx, r0) as i32 + 4;
 /// Lanes a mask can have in bits form.
 const MAX_MASK_LANES: u16 = 32;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Translates the whole function.
     pub(super) fn program(&mut self) {
         let (f, plan) = (self.f, self.access_plan);

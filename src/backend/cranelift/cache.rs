@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use cranelift_codegen::ir::{self, Type, Value as V};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use crate::ssa::Value;
 
 /// Values that can be reused until the SSA block ends.
@@ -55,7 +55,7 @@ impl BlockCache {
     }
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Fills `block`, and others after it, which do not dominate what the caller goes on with: nothing that is made there is kept. The
     /// caller says where it goes on.
     pub(super) fn side<T>(&mut self, block: ir::Block, fill: impl FnOnce(&mut Self) -> T) -> T {

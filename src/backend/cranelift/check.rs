@@ -1,7 +1,7 @@
 //! Checks of device memory against its buffers.
 //!
 //! The usual path compares lanes with the bounds of the buffer that their pointer points into, if they have one among the arguments. Else it reads the
-//! shadow of all bytes that they reach, enabled or not: zeros say that all are a buffer's. Lanes whose addresses run evenly are one test, others
+//! shadow of all bytes that they reach, enabled or not: zeros say that all are a buffer's. Lanes with affine addresses are one test, others
 //! one for each. Anything else is a call of the runtime, which looks at enabled lanes exactly and records what is wrong; most often nothing is, as
 //! at the end of a buffer whose size is no multiple of eight.
 
@@ -13,17 +13,19 @@ use visa_runtime::abi::{Helpers, Pointee};
 
 use super::affine::Affine;
 use super::context::Key;
-use super::emit::{DATA, Emit, READONLY};
+use super::emit::{CraneliftEmitter, DATA, READONLY};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::access::{CheckHow, CheckSpan, FLAT_OFFSET, Run};
-use crate::backend::records::Records;
-use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, record, shape};
+use crate::backend::access::{CheckHow, CheckSpan, FLAT_OFFSET, Spacing};
+use crate::backend::fault_records::FaultRecords;
+use crate::backend::shadow::{
+    self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, lane_bytes, shape,
+};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
 
 /// Widest piece of the shadow that is read, in bytes.
 const WIDEST: u64 = 16;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A check.
     pub(super) fn check_buffer(&mut self, inst: Inst, how: &CheckHow) {
         let data = self.f.inst(inst);
@@ -34,7 +36,7 @@ impl Emit<'_> {
         let args = data.args.as_slice();
         let go_on = self.new_block();
         let cold = self.new_cold_block();
-        let lanes = self.lanes_of_run(Space::Flat, args);
+        let lanes = self.affine_lanes(Space::Flat, args);
         let one_by_one = match &how.span {
             Some(span) => {
                 let other = (!span.is_certain()).then(|| self.new_block());
@@ -48,7 +50,7 @@ impl Emit<'_> {
                 let other = self.new_block();
                 self.side(here, |e| {
                     let pointee = PointeeOf::new(check, at);
-                    let within = e.are_within(pointee, record(check), &lanes, args);
+                    let within = e.are_within(pointee, lane_bytes(check), &lanes, args);
                     e.branch(within, go_on, other);
                 });
                 Some(other)
@@ -104,9 +106,9 @@ impl Emit<'_> {
         self.with_guard(clear, guard)
     }
 
-    /// Address of the lowest byte that a check's lanes reach, and the condition under which they run as planned.
+    /// Address of the lowest byte that a check's lanes reach, and the condition under which they are spaced as planned.
     fn lowest(&mut self, inst: Inst, span: &CheckSpan) -> (V, Option<V>) {
-        let Affine { base, guard } = self.run_of(inst, &span.run);
+        let Affine { base, guard } = self.spacing_of(inst, &span.spacing);
         let lowest = match span.lowest {
             0 => base,
             below => self.ins().iadd_imm_s(base, below),
@@ -114,17 +116,17 @@ impl Emit<'_> {
         (lowest, guard)
     }
 
-    /// Address of lane 0, and the condition under which the lanes run from there as planned.
-    pub(super) fn run_of(&mut self, inst: Inst, run: &Run) -> Affine {
+    /// Address of lane 0, and the condition under which the lanes are spaced from there as planned.
+    pub(super) fn spacing_of(&mut self, inst: Inst, spacing: &Spacing) -> Affine {
         let args = self.f.inst(inst).args.as_slice();
-        match run {
-            Run::One => Affine {
+        match spacing {
+            Spacing::One => Affine {
                 base: self.scalar(args[1]),
                 guard: None,
             },
-            Run::Table => self.shape_of(inst),
-            Run::Local(sum) => self.local_shape(args[1], sum),
-            Run::Beside(scaled) => {
+            Spacing::Table => self.shape_of(inst),
+            Spacing::Local(sum) => self.local_shape(args[1], sum),
+            Spacing::Beside(scaled) => {
                 let lanes = self.lanes(Space::Flat, args);
                 let (base, guard) = self.scaled_beside(&lanes, scaled);
                 Affine {
@@ -229,7 +231,7 @@ impl Emit<'_> {
         let ty = Type::int(of_lane.bytes as u16 * 8).unwrap_or(types::I64);
         let addresses = self.parts(args[1]);
         let base = self.base(Region::Known(Place::Flat));
-        let limit = self.flat_limit(record(check) as u32);
+        let limit = self.flat_limit(lane_bytes(check) as u32);
         let [base, limit] = [(base, -LEAD), (limit, LEAD)].map(|(v, by)| {
             let moved = self.ins().iadd_imm_s(v, by);
             self.ins().splat(types::I64X2, moved)
@@ -332,7 +334,7 @@ impl Emit<'_> {
         };
         let enabled = self.enabled_lanes(&lanes);
         let addresses = self.wide_addresses(&lanes);
-        let records = Records::new(self.f, check.site, lanes.count);
+        let records = FaultRecords::new(self.f, check.site, lanes.count);
         let addresses = self.ins().iadd_imm_s(addresses, records.addresses());
         let shape = shape(check);
         for &part in &records.parts {

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
 use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
 
-use super::emit::{DATA, Emit, READONLY};
+use super::emit::{CraneliftEmitter, DATA, READONLY};
 use super::mask::{MaskRepr, full};
 use super::value::{is_padded, piece_count, piece_type, scalar_type};
 use crate::backend::barrier_loop::BarrierLoop;
@@ -19,7 +19,7 @@ use crate::backend::shadow::PointeeOf;
 use crate::ssa::{Input, Lane, Ty, Value};
 
 /// Blocks of the thread loop and what is known in them.
-pub(super) struct Context {
+pub(super) struct EmitContext {
     /// First block of the function: group and launch fields.
     pub entry: ir::Block,
     /// First block of a thread: its fields.
@@ -81,13 +81,13 @@ pub(super) enum Key {
     /// Distance of the marks of register storage.
     RegsMarks,
     /// Test of local ids.
-    EvenIds(crate::backend::access::Ids),
+    AffineIds(crate::backend::access::Ids),
 }
 
-impl Context {
+impl EmitContext {
     /// Empty, with the function's first block.
-    pub(super) fn new(entry: ir::Block, barrier_loop: BarrierLoop) -> Context {
-        Context {
+    pub(super) fn new(entry: ir::Block, barrier_loop: BarrierLoop) -> EmitContext {
+        EmitContext {
             entry,
             thread_start: None,
             next: None,
@@ -107,7 +107,7 @@ impl Context {
     }
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A value that is made once in the entry block.
     pub(super) fn hoisted(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
         self.once(key, self.ctx.entry, make)
@@ -353,7 +353,7 @@ impl Emit<'_> {
         self.store_value(frame, offset.cast_signed(), ty, &parts);
     }
 
-    /// Reads what [`Emit::frame_store`] saved.
+    /// Reads what [`CraneliftEmitter::frame_store`] saved.
     pub(super) fn frame_load(&mut self, offset: u32, out: Value) {
         let ty = self.ty(out);
         let frame = self.frame();

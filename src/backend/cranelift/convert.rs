@@ -6,12 +6,12 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
 use super::value::{int_lane, low_bits, piece_count, piece_type, scalar_type};
 use crate::ssa::{Conv, Lane, Ty, Value};
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A conversion instruction.
     pub(super) fn convert(&mut self, conv: Conv, out: Value, a: Value) {
         let (from, to) = (self.ty(a), self.ty(out));

@@ -74,7 +74,7 @@ struct Fate {
 }
 
 /// A way through the blocks from dominators to dominated ones, as the optimiser takes it.
-enum Step {
+enum TreeStep {
     Enter(Block),
     /// A block and all below it are done: its computations are out of reach.
     Leave(Vec<Inst>),
@@ -127,25 +127,25 @@ impl Copies {
 
 impl Walk<'_> {
     fn go(&mut self, limit: usize) {
-        let mut steps: Vec<Step> = self
+        let mut steps: Vec<TreeStep> = self
             .func
             .layout
             .entry_block()
-            .map(Step::Enter)
+            .map(TreeStep::Enter)
             .into_iter()
             .collect();
         while let Some(step) = steps.pop() {
             match step {
-                Step::Leave(insts) => insts.into_iter().for_each(|i| self.at_hand[i] = false),
-                Step::Enter(block) => {
+                TreeStep::Leave(insts) => insts.into_iter().for_each(|i| self.at_hand[i] = false),
+                TreeStep::Enter(block) => {
                     let made = self.enter(block);
                     if self.extra > limit {
                         return;
                     }
-                    steps.push(Step::Leave(made));
+                    steps.push(TreeStep::Leave(made));
                     for child in self.domtree.children(block) {
                         self.depth[child] = self.depth[block] + 1;
-                        steps.push(Step::Enter(child));
+                        steps.push(TreeStep::Enter(child));
                     }
                 }
             }

@@ -7,14 +7,14 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::value::{low_bits, per_piece, scalar_type};
 use crate::ssa::{BinOp, Lane, Value};
 
 /// Bits of 2^52 + 2^51: added to an integral double, leaves its low 32 bits in the low word.
 const ROUNDING_OFFSET: u64 = 0x4338_0000_0000_0000;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A division or remainder.
     pub(super) fn divide(&mut self, op: BinOp, out: Value, a: Value, b: Value) {
         let ty = self.ty(out);

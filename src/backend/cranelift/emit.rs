@@ -12,14 +12,14 @@ use super::cache::BlockCache;
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::versioning::Version;
-use super::{Target, context::Context, internal};
+use super::{Target, context::EmitContext, internal};
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation, auto_gather};
 use crate::backend::{BackendError, CodegenOptions, barrier_loop, uses};
 use crate::ssa::{Function, Lane, Ty};
 
 /// Translates one SSA function. Fields that other files need are visible to them; the methods
 /// here know Cranelift, not the SSA.
-pub(super) struct Emit<'a> {
+pub(super) struct CraneliftEmitter<'a> {
     /// The SSA.
     pub f: &'a Function,
     /// Policies.
@@ -38,7 +38,7 @@ pub(super) struct Emit<'a> {
     /// Cranelift block of every SSA block.
     pub blocks: Vec<Option<ir::Block>>,
     /// Blocks and values of the thread loop, and loads from the contexts.
-    pub ctx: Context,
+    pub ctx: EmitContext,
     /// Constants and mask conversions made in the current SSA block. Empty in side blocks.
     pub cache: BlockCache,
     /// How accesses are done, and which blocks have two versions.
@@ -101,7 +101,7 @@ pub(super) fn build(
     func.signature = super::helper::entry_signature(target.call_conv);
     let entry = func.dfg.make_block();
     func.layout.append_block(entry);
-    let mut emit = Emit {
+    let mut emit = CraneliftEmitter {
         f,
         options,
         target,
@@ -111,7 +111,7 @@ pub(super) fn build(
         vals: vec![Val::None; f.values.len()],
         plan: MaskPlan::new(f),
         blocks: vec![None; f.blocks.len()],
-        ctx: Context::new(entry, barrier_loop),
+        ctx: EmitContext::new(entry, barrier_loop),
         cache: BlockCache::default(),
         access_plan: &access_plan,
         version: Version::default(),
@@ -173,7 +173,7 @@ pub(super) const READONLY: MemFlagsData = MemFlagsData::new()
     .with_readonly()
     .with_can_move();
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Appends to the current block.
     pub(super) fn ins(&mut self) -> Ins<'_> {
         self.at(self.block)
@@ -348,7 +348,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Loads what [`Emit::spill`] stored, for a value of type `ty`.
+    /// Loads what [`CraneliftEmitter::spill`] stored, for a value of type `ty`.
     pub(super) fn unspill(&mut self, slot: StackSlot, at: u32, ty: Ty) -> Vec<V> {
         let addr = self.slot_addr(slot, at);
         if ty.is_scalar() {

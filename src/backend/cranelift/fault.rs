@@ -6,13 +6,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use visa_runtime::abi::Helpers;
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::memory::Lanes;
 use crate::backend::OobPolicy;
-use crate::backend::records::Records;
+use crate::backend::fault_records::FaultRecords;
 use crate::ssa::{AlignCheck, Value};
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Calls the fault helper when any bit is set; under `Trap` leaves the function. When it goes on,
     /// `then` comes next.
     pub(super) fn report(
@@ -59,7 +59,7 @@ impl Emit<'_> {
     fn report_lanes(&mut self, lanes: &Lanes, faulting: V, site: u32, helpers: [usize; 2]) {
         let [plain, preserving] = helpers;
         let addresses = self.wide_addresses(lanes);
-        let records = Records::new(self.f, site, lanes.count);
+        let records = FaultRecords::new(self.f, site, lanes.count);
         let addresses = self.ins().iadd_imm_s(addresses, records.addresses());
         let mut stop = None;
         for &part in &records.parts {

@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::FloatCC;
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
 use crate::ssa::{FCond, FpEnvOp, Op, Value};
 
@@ -21,7 +21,7 @@ const fn float_cc(cond: FCond) -> FloatCC {
     }
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Float comparison.
     pub(super) fn fcmp(&mut self, cond: FCond, out: Value, a: Value, b: Value) {
         let ty = self.ty(a);

@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use crate::ssa::Lane;
 
 /// Bits of 2^112: moves a binary16 exponent, shifted into place, to binary32's bias.
@@ -18,7 +18,7 @@ const F32_INFINITY: u64 = 0x7F80_0000;
 /// Difference of the exponent biases, in place.
 const REBIAS: u64 = 112 << 23;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Words with binary16 bits in their low half to `f32`.
     pub(super) fn half_to_float(&mut self, words: V) -> V {
         let low15 = self.vsplat(Lane::I32, 0x7FFF);

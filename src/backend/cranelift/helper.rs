@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use visa_runtime::abi::{GroupCtx, Helpers, LaunchCtx, named_barrier};
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::value::piece_count;
 use crate::backend::OobPolicy;
 use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
@@ -30,7 +30,7 @@ fn signature(call_conv: CallConv, params: &[Type], result: Option<Type>) -> Sign
     s
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Calls the helper whose pointer is at `offset` in the table.
     pub(super) fn call_helper(
         &mut self,

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::{InstBuilder, types};
 use visa_runtime::abi::{Helpers, image as code};
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::value::piece_count;
 use crate::backend::descriptors::{image_descriptor, image_faults};
 use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
@@ -13,7 +13,7 @@ use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
 /// Rows of a message's block: three coordinates, four channels.
 const ROWS: u32 = 7;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// An image message.
     pub(super) fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) {
         let lanes = self.lanes(Space::Surface, args);

@@ -6,11 +6,11 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use visa_runtime::abi::{Helpers, Status};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::value::{int_lane, scalar_type};
 use crate::ssa::{RaceCheck, Value};
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Leaves the function if a mark is set, or a condition.
     pub(super) fn suspect(&mut self, args: &[Value]) {
         let set = self.any_set(args);

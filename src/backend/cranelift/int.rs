@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
 use super::value::{int_lane, piece_type, scalar_type};
 use crate::ssa::{BinOp, ICond, Lane, Value};
@@ -24,7 +24,7 @@ pub(super) const fn int_cc(cond: ICond) -> IntCC {
     }
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Integer comparison.
     pub(super) fn icmp(&mut self, cond: ICond, out: Value, a: Value, b: Value) {
         let ty = self.ty(a);

@@ -7,7 +7,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as V, types};
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::memory::{Lanes, Place, Region};
 use super::scaled::Compare;
 use super::value::{per_piece, piece_type, scalar_type};
@@ -45,7 +45,7 @@ pub(super) struct Tested {
     pub inside: Vec<V>,
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A load that asks of each lane whether it is enabled and inside.
     pub(super) fn load_each(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let tested = self.test_lanes(access, lanes);

@@ -5,12 +5,12 @@ use cranelift_codegen::ir::{InstBuilder, Value as V};
 
 use super::affine::Affine;
 use super::context::Key;
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::value::{scalar_type, splat_step};
 use crate::backend::access::{Ids, Sum};
 use crate::ssa::{Lane, Ty, Value};
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A vector of addresses as the access plan follows it.
     pub(super) fn local_shape(&mut self, addr: Value, sum: &Sum) -> Affine {
         let ty = self.ty(addr);
@@ -19,8 +19,8 @@ impl Emit<'_> {
         let mut tested: Vec<Ids> = Vec::new();
         for &ids in &sum.ids {
             if !tested.contains(&ids) {
-                let even = self.even_ids(ids);
-                guard = Some(self.both(guard, even));
+                let affine = self.affine_ids(ids);
+                guard = Some(self.both(guard, affine));
                 tested.push(ids);
             }
         }
@@ -30,10 +30,10 @@ impl Emit<'_> {
             let distance = self.ins().isub(last, base);
             let span = sum.stride.wrapping_mul(i64::from(ty.lanes) - 1);
             let span = span.cast_unsigned() & ty.lane.mask();
-            let even = self
+            let affine = self
                 .ins()
                 .icmp_imm_u(IntCC::Equal, distance, span.cast_signed());
-            guard = Some(self.both(guard, even));
+            guard = Some(self.both(guard, affine));
         }
         Affine { base, guard }
     }
@@ -69,12 +69,12 @@ impl Emit<'_> {
     }
 
     /// Whether local ids are consecutive (x) or equal (y, z), and do not wrap; tested once a thread.
-    fn even_ids(&mut self, ids: Ids) -> V {
+    fn affine_ids(&mut self, ids: Ids) -> V {
         let table = self.thread_field(
             std::mem::offset_of!(visa_runtime::abi::ThreadCtx, local_ids),
             cranelift_codegen::ir::types::I64,
         );
-        self.per_thread(Key::EvenIds(ids), |e| {
+        self.per_thread(Key::AffineIds(ids), |e| {
             let ty = Ty::vector(Lane::I16, ids.count);
             let at = super::context::local_id_offset(ids.dim, ids.first);
             let parts = e.load_value(table, at, ty, DATA);
@@ -95,10 +95,10 @@ impl Emit<'_> {
                 .collect();
             let bits = e.vec_to_bits(2, &equal, ids.count);
             let every = super::mask::full(ids.count).cast_signed();
-            let even = e.ins().icmp_imm_u(IntCC::Equal, bits, every);
+            let affine = e.ins().icmp_imm_u(IntCC::Equal, bits, every);
             let room = i64::from(i16::MAX) - i64::from(ids.count);
             let low = e.ins().icmp_imm_u(IntCC::UnsignedLessThan, first, room);
-            e.ins().band(even, low)
+            e.ins().band(affine, low)
         })
     }
 }

@@ -6,7 +6,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Type, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, per_piece, piece_count, piece_type};
 use crate::backend::access::consts;
@@ -29,7 +29,7 @@ fn pieces_for(lanes: u16, width: u32) -> usize {
     piece_count(Ty::vector(int_lane(width), lanes))
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// The form a mask value is held in. A scalar `i1` counts as bits.
     pub(super) fn mask(&mut self, v: ssa::Value) -> MaskRepr {
         if let Some(bits) = self.mask_const(v) {

@@ -12,10 +12,10 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx};
 
 use super::context::Key;
-use super::emit::{Emit, READONLY};
+use super::emit::{CraneliftEmitter, READONLY};
 use crate::backend::access::{self, FLAT_OFFSET};
 pub(super) use crate::backend::access::{Marked, Place};
-use crate::backend::records::Part;
+use crate::backend::fault_records::FaultPart;
 use crate::ssa::{Lane, MemAccess, Space, Value};
 
 /// How an access reaches memory.
@@ -24,17 +24,17 @@ pub(super) type Region = access::Region<V>;
 /// Operands of a lane-wise access, with its addresses as a scalar or pieces.
 pub(super) type Lanes = access::Lanes<Vec<V>, V>;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Reads mask, address and surface operands.
     pub(super) fn lanes(&mut self, space: Space, args: &[Value]) -> Lanes {
         Lanes {
             addr: self.parts(args[1]),
-            ..self.lanes_of_run(space, args)
+            ..self.affine_lanes(space, args)
         }
     }
 
     /// The same without the addresses, for accesses that go by their shape.
-    pub(super) fn lanes_of_run(&mut self, space: Space, args: &[Value]) -> Lanes {
+    pub(super) fn affine_lanes(&mut self, space: Space, args: &[Value]) -> Lanes {
         let surface = space.has_surface().then(|| args[2]);
         let region = self.region(space, surface);
         let surface = match surface {
@@ -68,7 +68,7 @@ impl Emit<'_> {
     }
 
     /// Those of the enabled lanes that are recorded together.
-    pub(super) fn lanes_of_part(&mut self, enabled: V, part: Part) -> V {
+    pub(super) fn lanes_of_part(&mut self, enabled: V, part: FaultPart) -> V {
         match part.lanes {
             None => enabled,
             Some(bits) => self.ins().band_imm_u(enabled, i64::from(bits)),

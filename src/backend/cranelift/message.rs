@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{InstBuilder, StackSlot, Value as V, types};
 use cranelift_codegen::isa::CallConv;
 use visa_runtime::abi::{Helpers, message};
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::memory::Lanes;
 use super::value::{piece_count, scalar_type};
 use crate::backend::access::{Any, How};
@@ -15,7 +15,7 @@ use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// A call of a [`visa_runtime::abi::Message`].
 #[derive(Clone, Copy)]
-pub(super) struct Call {
+pub(super) struct MessageCall {
     /// Offset in the table.
     helper: usize,
     /// The function keeps all registers.
@@ -30,7 +30,7 @@ pub(super) struct Call {
     data: u32,
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A load or store that shares no test with others.
     pub(super) fn access_alone(&mut self, inst: Inst, how: &How) {
         let f = self.f;
@@ -149,7 +149,7 @@ impl Emit<'_> {
         elem: Lane,
         rows: usize,
         data: &[Vec<V>],
-    ) -> Call {
+    ) -> MessageCall {
         let addresses = 16 * piece_count(Ty::vector(lanes.addr_lane(), lanes.count)) as u32;
         let row = 16 * piece_count(Ty::vector(elem, lanes.count)) as u32;
         let block = self.message_block(addresses + row * rows as u32);
@@ -168,7 +168,7 @@ impl Emit<'_> {
             _ => lanes.surface,
         };
         let enabled = self.enabled_lanes(lanes);
-        Call {
+        MessageCall {
             helper,
             preserve_all: false,
             shape: message::shape(place, elem.bytes(), rows as u32, count),
@@ -192,7 +192,7 @@ impl Emit<'_> {
     }
 
     /// Calls the runtime; returns the lanes that fault.
-    fn send(&mut self, call: Call) -> V {
+    fn send(&mut self, call: MessageCall) -> V {
         let thread = self.thread();
         let args = [
             self.group(),
@@ -214,7 +214,7 @@ impl Emit<'_> {
     /// goes on then.
     pub(super) fn send_or_report(
         &mut self,
-        mut call: Call,
+        mut call: MessageCall,
         lanes: &Lanes,
         space: Space,
         site: u32,
@@ -232,7 +232,7 @@ impl Emit<'_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    pub(super) fn message_row(&mut self, call: Call, row: u32, ty: Ty) -> Vec<V> {
+    pub(super) fn message_row(&mut self, call: MessageCall, row: u32, ty: Ty) -> Vec<V> {
         let from = self.slot_addr(call.block, 0);
         let at = call.data + row * 16 * piece_count(ty) as u32;
         let whole = Ty::vector(

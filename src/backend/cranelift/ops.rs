@@ -3,13 +3,13 @@
 
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
 use super::value::scalar_type;
 use crate::backend::SCALE_BIAS;
 use crate::ssa::{BinOp, FCond, Inst, Lane, Op, Ty, UnOp, Value};
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Translates an instruction.
     pub(super) fn instruction(&mut self, inst: Inst) {
         let f = self.f;

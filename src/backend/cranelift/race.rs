@@ -7,18 +7,18 @@ use cranelift_codegen::ir::{InstBuilder, StackSlot, Value as V, types};
 use visa_runtime::abi::Helpers;
 
 use super::affine::Affine;
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::memory::Lanes;
 use super::value::piece_count;
-use crate::backend::access::{RaceReads, RaceRun};
+use crate::backend::access::{AffineRace, RaceReads};
+use crate::backend::fault_records::{FaultPart, FaultRecords};
 use crate::backend::race;
-use crate::backend::records::{Part, Records};
 use crate::backend::shadow::PointeeOf;
 use crate::ssa::{Inst, Op, RaceAccess, RaceCheck, Ty, Value};
 
 /// What the calls for a check have in common.
-pub(super) struct Call {
-    records: Records,
+pub(super) struct RaceCall {
+    records: FaultRecords,
     shape: u32,
     lanes: Lanes,
     enabled: V,
@@ -27,7 +27,7 @@ pub(super) struct Call {
     values: u32,
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A check.
     pub(super) fn check_race(&mut self, check: RaceCheck, args: &[Value]) {
         self.unless_invariant(check, args, None, |e| {
@@ -84,7 +84,7 @@ impl Emit<'_> {
 
     /// Whether all enabled lanes of a check are in a buffer.
     fn lanes_are_within(&mut self, pointee: PointeeOf, check: RaceCheck, args: &[Value]) -> V {
-        let bytes = race::record(check);
+        let bytes = race::lane_bytes(check);
         if self.f.ty(args[1]).is_scalar() {
             let address = self.scalar(args[1]);
             let within = self.is_within(pointee, (address, bytes));
@@ -96,43 +96,48 @@ impl Emit<'_> {
         self.are_within(pointee, bytes, &lanes, args)
     }
 
-    /// A check of lanes that are known to run evenly, maybe under a condition.
-    pub(super) fn check_even_race(&mut self, inst: Inst, run: &RaceRun) {
+    /// A check of lanes that are known to be affine, maybe under a condition.
+    pub(super) fn check_affine_race(&mut self, inst: Inst, race: &AffineRace) {
         let data = self.f.inst(inst);
         self.set_line(data.line);
         let Op::CheckRace(check) = data.op else {
             return self.bug("no check of races");
         };
         let args = data.args.as_slice();
-        let shape = self.run_of(inst, &run.run);
-        let reach = run.reach(check, self.f.ty(args[1]).lanes);
+        let shape = self.spacing_of(inst, &race.spacing);
+        let reach = race.reach(check, self.f.ty(args[1]).lanes);
         // Lanes of the other reads are not at hand.
-        if check.pointer.is_none() || (reach.is_none() && run.reads.is_some()) {
-            return self.even_race((check, run), shape, args);
+        if check.pointer.is_none() || (reach.is_none() && race.reads.is_some()) {
+            return self.affine_race((check, race), shape, args);
         }
         let reach = reach.map(|(lowest, bytes)| {
             let base = self.ins().iadd_imm_s(shape.base, lowest);
             (Affine { base, ..shape }, bytes)
         });
         self.unless_invariant(check, args, reach, |e| {
-            e.even_race((check, run), shape, args);
+            e.affine_race((check, race), shape, args);
         });
     }
 
-    fn even_race(&mut self, (check, run): (RaceCheck, &RaceRun), shape: Affine, args: &[Value]) {
-        let Some(first) = self.race_read(check, run.twin, args) else {
+    fn affine_race(
+        &mut self,
+        (check, race): (RaceCheck, &AffineRace),
+        shape: Affine,
+        args: &[Value],
+    ) {
+        let Some(first) = self.race_read(check, race.twin, args) else {
             return;
         };
-        if let Some(reads) = &run.reads {
-            return self.race_of_reads(&first, reads, shape.base, (run.stride, args));
+        if let Some(reads) = &race.reads {
+            return self.race_of_reads(&first, reads, shape.base, (race.stride, args));
         }
         let Some(guard) = shape.guard else {
-            return self.race_of_runs(&first, shape.base, run.stride);
+            return self.race_of_affine(&first, shape.base, race.stride);
         };
-        let (even, other, done) = (self.new_block(), self.new_cold_block(), self.new_block());
-        self.branch(guard, even, other);
-        self.side(even, |e| {
-            e.race_of_runs(&first, shape.base, run.stride);
+        let (affine, other, done) = (self.new_block(), self.new_cold_block(), self.new_block());
+        self.branch(guard, affine, other);
+        self.side(affine, |e| {
+            e.race_of_affine(&first, shape.base, race.stride);
             e.jump(done, &[]);
         });
         self.side(other, |e| {
@@ -150,7 +155,7 @@ impl Emit<'_> {
         check: RaceCheck,
         twin: Option<RaceCheck>,
         args: &[Value],
-    ) -> Option<(Call, Option<Call>)> {
+    ) -> Option<(RaceCall, Option<RaceCall>)> {
         let call = self.race_call(check, args)?;
         Some((call, twin.and_then(|twin| self.race_call(twin, args))))
     }
@@ -158,7 +163,7 @@ impl Emit<'_> {
     /// One call of the runtime for several reads, and calls for each where that leaves something to do.
     fn race_of_reads(
         &mut self,
-        first: &(Call, Option<Call>),
+        first: &(RaceCall, Option<RaceCall>),
         reads: &RaceReads,
         base: V,
         (stride, args): (i64, &[Value]),
@@ -180,11 +185,11 @@ impl Emit<'_> {
         let (each, done) = (self.new_cold_block(), self.new_block());
         self.branch(left, each, done);
         self.side(each, |e| {
-            e.race_of_runs(first, base, stride);
+            e.race_of_affine(first, base, stride);
             for (&(check, twin), n) in reads.others.iter().zip(1..) {
                 let at = e.ins().iadd_imm_s(base, reads.distance(n));
                 if let Some(read) = e.race_read(check, twin, args) {
-                    e.race_of_runs(&read, at, stride);
+                    e.race_of_affine(&read, at, stride);
                 }
             }
             e.jump(done, &[]);
@@ -193,9 +198,9 @@ impl Emit<'_> {
     }
 
     /// Operands of the calls for an access.
-    pub(super) fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> Option<Call> {
-        let lanes = self.lanes_of_run(check.space, args);
-        let records = Records::new(self.f, check.site, lanes.count);
+    pub(super) fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> Option<RaceCall> {
+        let lanes = self.affine_lanes(check.space, args);
+        let records = FaultRecords::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
         let Some(shape) = shape else {
             self.bug(race::TOO_MANY);
@@ -211,7 +216,7 @@ impl Emit<'_> {
         for (k, parts) in data.iter().enumerate() {
             self.spill(block, values + row * k as u32, parts);
         }
-        Some(Call {
+        Some(RaceCall {
             records,
             shape,
             enabled: self.enabled_lanes(&lanes),
@@ -222,7 +227,7 @@ impl Emit<'_> {
     }
 
     /// Calls of the runtime with the address of each lane.
-    pub(super) fn race_of_lanes(&mut self, call: &Call, args: &[Value], helper: usize) {
+    pub(super) fn race_of_lanes(&mut self, call: &RaceCall, args: &[Value], helper: usize) {
         let to = self.slot_addr(call.block, 0);
         for (i, v) in self.parts(args[1]).into_iter().enumerate() {
             self.ins().store(DATA, v, to, 16 * i as i32);
@@ -232,12 +237,17 @@ impl Emit<'_> {
 
     /// Calls of the runtime with the address of lane 0. A read by other lanes at the same addresses is tried first: where that races with
     /// nothing, this one does not, and what is known afterwards is what is known of the other one.
-    fn race_of_runs(&mut self, (call, twin): &(Call, Option<Call>), first: V, stride: i64) {
+    fn race_of_affine(
+        &mut self,
+        (call, twin): &(RaceCall, Option<RaceCall>),
+        first: V,
+        stride: i64,
+    ) {
         let first = self.resize(first, types::I64);
         let stride = self.iconst(types::I64, stride.cast_unsigned());
         let values = self.slot_addr(call.block, call.values);
         let last = [first, stride, values];
-        let helper = offset_of!(Helpers, race_even);
+        let helper = offset_of!(Helpers, race_affine);
         let Some(twin) = twin else {
             return self.race_calls(call, helper, &last);
         };
@@ -258,7 +268,7 @@ impl Emit<'_> {
         self.block = done;
     }
 
-    fn race_calls(&mut self, call: &Call, helper: usize, last: &[V]) {
+    fn race_calls(&mut self, call: &RaceCall, helper: usize, last: &[V]) {
         for &part in &call.records.parts {
             let stop = self.race_part(call, (part, call.shape), helper, last);
             self.stop_on_fault(stop);
@@ -267,8 +277,8 @@ impl Emit<'_> {
 
     fn race_part(
         &mut self,
-        call: &Call,
-        (part, shape): (Part, u32),
+        call: &RaceCall,
+        (part, shape): (FaultPart, u32),
         helper: usize,
         last: &[V],
     ) -> Option<V> {

@@ -5,15 +5,15 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::{InstBuilder, StackSlot, types};
 use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use crate::backend::descriptors::rectangle_descriptor;
-use crate::backend::records::first_lane;
+use crate::backend::fault_records::first_lane;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
 const HEAD: usize = 7;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A load; one result a register.
     pub(super) fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) {
         let block = self.rectangle_operands(access, args);

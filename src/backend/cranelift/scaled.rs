@@ -6,7 +6,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::lanes::{Offsets, Start};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::Scaled;
@@ -23,7 +23,7 @@ pub(super) enum Compare {
     Roughly,
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// The addresses of an access as a scalar and scaled numbers.
     pub(super) fn scaled(&self, lanes: &Lanes) -> Option<Scaled> {
         Scaled::of(self.f, lanes.addresses?, &|v| self.is_at_hand(v))

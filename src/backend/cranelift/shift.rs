@@ -6,11 +6,11 @@
 
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::value::{int_lane, scalar_type};
 use crate::ssa::{BinOp, Lane, Value};
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A shift or rotate instruction.
     pub(super) fn shift(&mut self, op: BinOp, out: Value, a: Value, b: Value) {
         let ty = self.ty(out);

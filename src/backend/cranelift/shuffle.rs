@@ -5,7 +5,7 @@
 
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
 use super::value::{per_piece, piece_count};
 use crate::ssa::{Lane, Ty, Value};
@@ -13,7 +13,7 @@ use crate::ssa::{Lane, Ty, Value};
 /// Where a result lane comes from: index into the list of source pieces, lane of that piece.
 type Source = (usize, u8);
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// A shuffle instruction.
     pub(super) fn shuffle(&mut self, out: Value, args: &[Value], indices: &[u16]) {
         let ty = self.ty(out);

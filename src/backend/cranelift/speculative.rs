@@ -8,13 +8,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::affine::Affine;
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::memory::Lanes;
 use super::value::{piece_type, splat_step};
 use crate::backend::access::Scaled;
 use crate::ssa::Lane;
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Lanes that are probably side by side, with the test of it as the condition.
     pub(super) fn speculate(
         &mut self,

@@ -2,7 +2,7 @@
 
 use cranelift_codegen::ir::{InstBuilder, Type, Value as V, types};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
 use crate::backend::access::consts;
 use crate::ssa::{self, Lane, Op, Ty, ValueDef};
@@ -62,7 +62,7 @@ pub(super) const fn is_padded(ty: Ty) -> bool {
     !ty.bytes().is_multiple_of(16)
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Type of an SSA value.
     pub(super) fn ty(&self, v: ssa::Value) -> Ty {
         self.f.ty(v)

@@ -1,9 +1,9 @@
-//! Accesses of several consecutive components a lane, as one record a lane: each lane moves 16 (or
+//! Accesses of several consecutive components a lane, as one struct a lane: each lane moves 16 (or
 //! 8) bytes at a time and the pieces are transposed.
 
 use cranelift_codegen::ir::{InstBuilder, Value as V};
 
-use super::emit::{DATA, Emit};
+use super::emit::{CraneliftEmitter, DATA};
 use super::value::{per_piece, piece_type, scalar_type};
 use crate::ssa::{Lane, MemAccess, Ty};
 
@@ -18,7 +18,7 @@ struct Group {
     bytes: u32,
 }
 
-/// Splits a record into groups of 16 bytes, and what is left.
+/// Splits a struct into groups of 16 bytes, and what is left.
 fn groups(elem: Lane, comps: u8) -> Vec<Group> {
     let per = per_piece(elem);
     (0..usize::from(comps))
@@ -35,8 +35,8 @@ fn groups(elem: Lane, comps: u8) -> Vec<Group> {
         .collect()
 }
 
-impl Emit<'_> {
-    /// All components of the records at `pointers`, one a lane, of which as many bytes as
+impl CraneliftEmitter<'_> {
+    /// All components of the structs at `pointers`, one a lane, of which as many bytes as
     /// [`crate::backend::access`] says are inside.
     pub(super) fn load_from(&mut self, elem: Lane, comps: u8, pointers: &[V]) -> Vec<Vec<V>> {
         if comps > 1 && elem.bytes() >= 4 {
@@ -133,7 +133,7 @@ impl Emit<'_> {
         ]
     }
 
-    /// Stores records, each to the pointer that `pointer` gives for its lane.
+    /// Stores structs, each to the pointer that `pointer` gives for its lane.
     pub(super) fn store_to(
         &mut self,
         access: MemAccess,

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 
-use super::emit::Emit;
+use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
@@ -35,7 +35,7 @@ impl Version {
     }
 }
 
-impl Emit<'_> {
+impl CraneliftEmitter<'_> {
     /// Translates a step of a block.
     pub(super) fn step(&mut self, step: &Step) {
         match step {
@@ -43,7 +43,7 @@ impl Emit<'_> {
             Step::Access(inst, how) => self.access_alone(*inst, how),
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
             Step::Check(inst, how) => self.check_buffer(*inst, how),
-            Step::EvenRace(inst, run) => self.check_even_race(*inst, run),
+            Step::AffineRace(inst, race) => self.check_affine_race(*inst, race),
             Step::Checked(_) => {}
             Step::Inside(access) => self.access_inside(access),
             Step::Copied(_) | Step::LoadCopy(..) | Step::StoreCopy { .. } | Step::Versions(_) => {

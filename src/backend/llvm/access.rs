@@ -9,7 +9,7 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, message};
 
 use super::context::Key;
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::image::image_bytes;
 use super::memory::Lanes;
 use super::race;
@@ -48,7 +48,7 @@ fn message_bytes(f: &Function) -> u32 {
 
 /// A call of a [`visa_runtime::abi::Message`].
 #[derive(Clone, Copy)]
-pub(super) struct Call<'c> {
+pub(super) struct MessageCall<'c> {
     /// Offset in the table.
     helper: usize,
     pub shape: u32,
@@ -63,7 +63,7 @@ pub(super) struct Call<'c> {
     row: Ty,
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// A load or store that shares no test with others.
     pub(super) fn access_alone(&mut self, inst: Inst, how: &How) -> EmitResult<()> {
         let f = self.f;
@@ -250,7 +250,7 @@ impl<'c> Emit<'c, '_> {
         elem: Lane,
         rows: u32,
         data: &[V<'c>],
-    ) -> EmitResult<Call<'c>> {
+    ) -> EmitResult<MessageCall<'c>> {
         let row = Ty::vector(elem, lanes.count);
         let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
         let start = padded(addresses);
@@ -264,7 +264,7 @@ impl<'c> Emit<'c, '_> {
         }
         let mask = self.get(lanes.mask)?;
         let count = u32::from(lanes.count);
-        Ok(Call {
+        Ok(MessageCall {
             helper,
             shape: message::shape(lanes.place, elem.bytes(), rows, count),
             index: match lanes.place & !message::MARKS {
@@ -285,7 +285,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls the runtime; returns the lanes that fault.
-    fn send(&mut self, call: Call<'c>) -> EmitResult<V<'c>> {
+    fn send(&mut self, call: MessageCall<'c>) -> EmitResult<V<'c>> {
         let args = [
             self.group().into(),
             self.thread()?.into(),
@@ -301,7 +301,7 @@ impl<'c> Emit<'c, '_> {
     /// Calls the runtime for something that changes memory: after faults were reported, when it goes on then.
     pub(super) fn send_or_report(
         &mut self,
-        mut call: Call<'c>,
+        mut call: MessageCall<'c>,
         lanes: &Lanes<'c>,
         space: Space,
         site: u32,
@@ -317,7 +317,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    pub(super) fn message_row(&mut self, call: Call<'c>, row: u32) -> EmitResult<V<'c>> {
+    pub(super) fn message_row(&mut self, call: MessageCall<'c>, row: u32) -> EmitResult<V<'c>> {
         let at = i64::from(call.data + row * padded(call.row));
         let from = self.offset_const(call.block, at)?;
         self.load_value(call.row, from)

@@ -9,10 +9,10 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::types::VectorType;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Lanes;
 use super::types::padded_lanes;
-use crate::backend::access::{self, AffineAccess, Kind, Stored, Strided};
+use crate::backend::access::{self, AffineAccess, Stored, Strided, StridedKind};
 use crate::backend::prefetch;
 use crate::ssa::{Inst, MemAccess, Ty, Value};
 
@@ -22,8 +22,8 @@ const AHEAD: i64 = 512;
 /// Addresses of lanes as LLVM values.
 pub(super) type Affine<'c> = access::Affine<V<'c>>;
 
-impl<'c> Emit<'c, '_> {
-    /// How addresses run that the function's table knows.
+impl<'c> LlvmEmitter<'c, '_> {
+    /// How addresses are spaced that the function's table knows.
     pub(super) fn affine(&mut self, inst: Inst) -> EmitResult<Affine<'c>> {
         let known = self.f.shapes.get(&inst).and_then(|s| s.addr);
         let known = known.ok_or("an access without a shape")?;
@@ -90,7 +90,7 @@ impl<'c> Emit<'c, '_> {
         self.at(fast);
         match (alone.stored, data) {
             (Stored::Enabled, &[v]) => {
-                let to = self.run_pointer(lanes, shape.base)?;
+                let to = self.affine_pointer(lanes, shape.base)?;
                 let mask = self.get(lanes.mask)?;
                 self.store_masked(mask, v, to)?;
             }
@@ -147,7 +147,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    fn run_pointer(&mut self, lanes: &Lanes<'c>, base: V<'c>) -> EmitResult<PointerValue<'c>> {
+    fn affine_pointer(&mut self, lanes: &Lanes<'c>, base: V<'c>) -> EmitResult<PointerValue<'c>> {
         let offset = if lanes.flat {
             self.flat_offset(base)?
         } else {
@@ -166,13 +166,17 @@ impl<'c> Emit<'c, '_> {
         strided: Strided,
         undef: bool,
     ) -> EmitResult<Vec<V<'c>>> {
-        let pointer = self.run_pointer(lanes, shape.base)?;
+        let pointer = self.affine_pointer(lanes, shape.base)?;
         let mut parts = match strided.kind {
-            Kind::Same => self.read_same(access, lanes.count, pointer)?,
-            Kind::Packed => self.read_packed(inst, access, lanes.count, pointer)?,
-            Kind::Run => self.read_run(access, lanes.count, pointer, strided)?,
-            Kind::Overlap => self.read_overlap(access, lanes.count, pointer, strided.stride)?,
-            Kind::Spread => self.read_spread(access, lanes.count, pointer, strided.stride)?,
+            StridedKind::Same => self.read_same(access, lanes.count, pointer)?,
+            StridedKind::Packed => self.read_packed(inst, access, lanes.count, pointer)?,
+            StridedKind::Run => self.read_run(access, lanes.count, pointer, strided)?,
+            StridedKind::Overlap => {
+                self.read_overlap(access, lanes.count, pointer, strided.stride)?
+            }
+            StridedKind::Spread => {
+                self.read_spread(access, lanes.count, pointer, strided.stride)?
+            }
         };
         if !undef {
             let mask = self.get(lanes.mask)?;
@@ -183,7 +187,7 @@ impl<'c> Emit<'c, '_> {
         Ok(parts)
     }
 
-    /// One record for all lanes.
+    /// The same components for all lanes.
     pub(super) fn read_same(
         &mut self,
         access: MemAccess,
@@ -200,7 +204,7 @@ impl<'c> Emit<'c, '_> {
             .collect()
     }
 
-    /// One record after the other.
+    /// The components of one lane after those of the other.
     pub(super) fn read_packed(
         &mut self,
         inst: Inst,
@@ -330,7 +334,7 @@ impl<'c> Emit<'c, '_> {
         Ok(vec![self.cast_bits(all, to)?])
     }
 
-    /// Records at even distances.
+    /// Lanes at equal distances.
     pub(super) fn read_spread(
         &mut self,
         access: MemAccess,
@@ -363,12 +367,12 @@ impl<'c> Emit<'c, '_> {
         strided: Strided,
         data: &[V<'c>],
     ) -> EmitResult<()> {
-        let pointer = self.run_pointer(lanes, shape.base)?;
-        let stride = (strided.kind != Kind::Packed).then_some(strided.stride);
+        let pointer = self.affine_pointer(lanes, shape.base)?;
+        let stride = (strided.kind != StridedKind::Packed).then_some(strided.stride);
         self.write_at(access, lanes.count, stride, data, pointer)
     }
 
-    /// Stores records one after the other, or at even distances.
+    /// Stores lanes one after the other, or at equal distances.
     pub(super) fn write_at(
         &mut self,
         access: MemAccess,
@@ -392,7 +396,7 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    /// Records of one lane of each vector, one after the other.
+    /// The components of one lane after those of the other.
     fn interleave(&mut self, data: &[V<'c>], count: u16) -> EmitResult<V<'c>> {
         let first = *data.first().ok_or("a store of nothing")?;
         let mut all = self.narrow(first, count)?;

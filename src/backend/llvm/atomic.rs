@@ -10,7 +10,7 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use visa_runtime::abi::{Helpers, message};
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::memory::Lanes;
 use super::vectors::low_bits;
 use crate::backend::access::{AtomicHow, AtomicWay, asks_first};
@@ -35,7 +35,7 @@ struct Change<'c> {
     operands: [Option<IntValue<'c>>; 2],
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// A lane-wise atomic.
     pub(super) fn atomic(&mut self, inst: Inst, how: AtomicHow) -> EmitResult<()> {
         let f = self.f;

@@ -5,14 +5,14 @@
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Region;
 use crate::backend::access::Place;
 use crate::ssa::{BlockAccess, Ty, Value};
 
 /// Operands of a block access.
 #[derive(Clone, Copy)]
-struct Block<'c> {
+struct BlockOperands<'c> {
     access: BlockAccess,
     cond: V<'c>,
     addr: V<'c>,
@@ -20,7 +20,7 @@ struct Block<'c> {
     region: Region<'c>,
 }
 
-impl Block<'_> {
+impl BlockOperands<'_> {
     const fn ty(&self) -> Ty {
         Ty::vector(self.access.elem, self.access.n)
     }
@@ -30,10 +30,14 @@ impl Block<'_> {
     }
 }
 
-impl<'c> Emit<'c, '_> {
-    fn block_operands(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<Block<'c>> {
+impl<'c> LlvmEmitter<'c, '_> {
+    fn block_operands(
+        &mut self,
+        access: BlockAccess,
+        args: &[Value],
+    ) -> EmitResult<BlockOperands<'c>> {
         let surface = access.space.has_surface().then(|| args[2]);
-        Ok(Block {
+        Ok(BlockOperands {
             access,
             cond: self.get(args[0])?,
             addr: self.get(args[1])?,
@@ -73,7 +77,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// What the elements that are inside hold, and zero for the others.
-    fn load_elements(&mut self, block: &Block<'c>) -> EmitResult<V<'c>> {
+    fn load_elements(&mut self, block: &BlockOperands<'c>) -> EmitResult<V<'c>> {
         let ty = block.ty();
         let slot = self.slot(ty.bytes())?;
         self.store(self.exact(ty).const_zero(), slot)?;
@@ -127,7 +131,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether the condition holds and all bytes are inside, and the pointer to them then.
-    fn whole_block(&mut self, block: &Block<'c>) -> EmitResult<(V<'c>, PointerValue<'c>)> {
+    fn whole_block(&mut self, block: &BlockOperands<'c>) -> EmitResult<(V<'c>, PointerValue<'c>)> {
         let base = self.base(block.region)?;
         let size = self.size(block.region)?;
         let offset = if block.flat() {
@@ -149,7 +153,7 @@ impl<'c> Emit<'c, '_> {
     /// policy, reports those that are not.
     fn element_loop(
         &mut self,
-        block: &Block<'c>,
+        block: &BlockOperands<'c>,
         each: impl FnOnce(&mut Self, PointerValue<'c>, V<'c>) -> EmitResult<()>,
     ) -> EmitResult<()> {
         let elem = block.access.elem.bytes();

@@ -3,7 +3,7 @@
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::PhiValue;
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use crate::ssa::{Block, BlockCall, Function, Term};
 
 /// What each block of the SSA became. All are declared in front of the body, as each may be jumped to from any other.
@@ -44,7 +44,7 @@ impl<'c> Blocks<'c> {
     }
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Creates a block with its parameters.
     pub(super) fn declare_block(&mut self, block: Block) -> EmitResult<()> {
         let f = self.f;

@@ -6,14 +6,14 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, FunctionValue, ValueKind};
 
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use crate::ssa::Ty;
 
 /// Intrinsics that were declared, by their names and the types that they are overloaded by.
 #[derive(Default)]
 pub(super) struct Intrinsics<'c>(FxHashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>);
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Calls an LLVM intrinsic overloaded by `types`.
     pub(super) fn intrinsic(
         &mut self,

@@ -13,17 +13,19 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, Pointee};
 
 use super::context::{Field, Key};
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::access::{CheckHow, CheckSpan, FLAT_OFFSET, Run};
-use crate::backend::records::Records;
-use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, record, shape};
+use crate::backend::access::{CheckHow, CheckSpan, FLAT_OFFSET, Spacing};
+use crate::backend::fault_records::FaultRecords;
+use crate::backend::shadow::{
+    self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, lane_bytes, shape,
+};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Ty};
 
 /// Widest piece of the shadow that is read, in bytes.
 const WIDEST: u64 = 16;
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// A check.
     pub(super) fn check_buffer(&mut self, inst: Inst, how: &CheckHow) -> EmitResult<()> {
         let data = self.f.inst(inst);
@@ -35,7 +37,7 @@ impl<'c> Emit<'c, '_> {
         if let Some(at) = how.pointer {
             let other = self.new_block();
             let pointee = PointeeOf::new(check, at);
-            let within = self.are_within(pointee, record(check), &lanes)?;
+            let within = self.are_within(pointee, lane_bytes(check), &lanes)?;
             self.branch_likely(within, go_on, other, true)?;
             self.at(other);
         }
@@ -59,7 +61,7 @@ impl<'c> Emit<'c, '_> {
         span: &CheckSpan,
         (clear, other): (BasicBlock<'c>, BasicBlock<'c>),
     ) -> EmitResult<()> {
-        let (base, guard) = self.run_of(inst, &span.run)?;
+        let (base, guard) = self.spacing_of(inst, &span.spacing)?;
         let lowest = self.add_const(self.as_int(base)?, span.lowest)?.into();
         let branch = |e: &mut Self, ok: V<'c>, to| {
             let ok = e.with_guard(ok, guard)?;
@@ -75,15 +77,21 @@ impl<'c> Emit<'c, '_> {
         branch(self, ok, other)
     }
 
-    /// Address of lane 0, and the condition under which the lanes run from there as planned.
-    pub(super) fn run_of(&mut self, inst: Inst, run: &Run) -> EmitResult<(V<'c>, Option<V<'c>>)> {
-        match run {
-            Run::One => Ok((self.get(self.f.inst(inst).args[1])?, None)),
-            Run::Table => {
+    /// Address of lane 0, and the condition under which the lanes are spaced from there as planned.
+    pub(super) fn spacing_of(
+        &mut self,
+        inst: Inst,
+        spacing: &Spacing,
+    ) -> EmitResult<(V<'c>, Option<V<'c>>)> {
+        match spacing {
+            Spacing::One => Ok((self.get(self.f.inst(inst).args[1])?, None)),
+            Spacing::Table => {
                 let shape = self.affine(inst)?;
                 Ok((shape.base, shape.guard))
             }
-            Run::Local(_) | Run::Beside(_) => Err("a check for another code generator".into()),
+            Spacing::Local(_) | Spacing::Beside(_) => {
+                Err("a check for another code generator".into())
+            }
         }
     }
 
@@ -207,7 +215,7 @@ impl<'c> Emit<'c, '_> {
     ) -> EmitResult<()> {
         let (n, mask) = (lanes.count, self.get(lanes.mask)?);
         let offsets = self.offsets(lanes)?;
-        let limit = self.limit(Region::Known(Place::Flat), record(check) as u32)?;
+        let limit = self.limit(Region::Known(Place::Flat), lane_bytes(check) as u32)?;
         let limit = self.splat(limit.into(), n)?;
         let mut odd = self.icmp(IntPredicate::UGE, offsets, limit)?;
         if of_lane.low != 0 {
@@ -246,7 +254,7 @@ impl<'c> Emit<'c, '_> {
         let slot = self.slot(wide.bytes())?;
         let each = self.addresses(lanes)?;
         self.store_value(each, wide, slot)?;
-        let records = Records::new(self.f, check.site, lanes.count);
+        let records = FaultRecords::new(self.f, check.site, lanes.count);
         let addresses = self.offset_const(slot, records.addresses())?;
         let shape = shape(check);
         for &part in &records.parts {

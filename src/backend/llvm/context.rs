@@ -12,7 +12,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
 use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
 
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::memory::Place;
 use super::types::padded_lanes;
 use crate::backend::shadow::PointeeOf;
@@ -78,7 +78,7 @@ pub(super) enum Key {
 }
 
 /// What is made once a call of the function, or once a thread, and stays to its end.
-pub(super) struct Context<'c> {
+pub(super) struct EmitContext<'c> {
     /// First block of the function.
     pub entry: BasicBlock<'c>,
     /// The `GroupCtx`.
@@ -86,10 +86,10 @@ pub(super) struct Context<'c> {
     made: FxHashMap<Key, V<'c>>,
 }
 
-impl<'c> Context<'c> {
+impl<'c> EmitContext<'c> {
     /// With nothing made yet.
-    pub(super) fn new(entry: BasicBlock<'c>, group: PointerValue<'c>) -> Context<'c> {
-        Context {
+    pub(super) fn new(entry: BasicBlock<'c>, group: PointerValue<'c>) -> EmitContext<'c> {
+        EmitContext {
             entry,
             group,
             made: FxHashMap::default(),
@@ -97,7 +97,7 @@ impl<'c> Context<'c> {
     }
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// The `GroupCtx`.
     pub(super) fn group(&self) -> PointerValue<'c> {
         self.ctx.group
@@ -268,7 +268,7 @@ impl<'c> Emit<'c, '_> {
         self.store_value(data, ty, at)
     }
 
-    /// Reads what [`Emit::frame_store`] saved.
+    /// Reads what [`LlvmEmitter::frame_store`] saved.
     pub(super) fn frame_load(&mut self, offset: u32, out: Value) -> EmitResult<V<'c>> {
         let at = self.frame_at(offset)?;
         let ty = self.ty(out);

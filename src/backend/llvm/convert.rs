@@ -4,7 +4,7 @@ use inkwell::FloatPredicate;
 use inkwell::values::InstructionOpcode as I;
 use target_lexicon::Architecture;
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::types::{lanes_of, padded_lanes};
 use crate::ssa::{Conv, Lane, Ty, Value};
 
@@ -59,7 +59,7 @@ impl IntRange {
     }
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// A conversion instruction.
     pub(super) fn convert(&mut self, conv: Conv, to: Ty, a: Value) -> EmitResult<V<'c>> {
         let from = self.ty(a);

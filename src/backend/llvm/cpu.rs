@@ -15,7 +15,7 @@ use crate::backend::{BackendError, VectorWidth};
 
 /// A processor, by its name and features.
 #[derive(Clone, Debug)]
-pub(super) struct Cpu {
+pub(super) struct TargetCpu {
     /// LLVM's name.
     pub name: String,
     /// LLVM's feature list, `+avx2,-sse4a,…`.
@@ -42,22 +42,22 @@ pub(super) struct Cpu {
     pub vectors: u32,
 }
 
-impl Cpu {
+impl TargetCpu {
     /// The processor this runs on.
-    pub(super) fn host() -> Result<Cpu, BackendError> {
+    pub(super) fn host() -> Result<TargetCpu, BackendError> {
         let name = TargetMachine::get_host_cpu_name().to_string();
         let features = TargetMachine::get_host_cpu_features().to_string();
-        Cpu::here(name, features)
+        TargetCpu::here(name, features)
     }
 
     /// A processor of this machine's architecture by LLVM's name, with these features.
-    pub(super) fn here(name: String, features: String) -> Result<Cpu, BackendError> {
+    pub(super) fn here(name: String, features: String) -> Result<TargetCpu, BackendError> {
         let architecture = Triple::host().architecture;
         if architecture != Architecture::X86_64 {
             let what = format!("architecture {architecture} is not supported; use cranelift");
             return Err(environment(what));
         }
-        Cpu::new(architecture, name, features)
+        TargetCpu::new(architecture, name, features)
     }
 
     /// A processor of an architecture. The machine is this one.
@@ -65,7 +65,7 @@ impl Cpu {
         architecture: Architecture,
         name: String,
         features: String,
-    ) -> Result<Cpu, BackendError> {
+    ) -> Result<TargetCpu, BackendError> {
         let on = |feature: &str| {
             features
                 .split(',')
@@ -90,7 +90,7 @@ impl Cpu {
         let avx512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"]
             .iter()
             .all(|f| has(f));
-        Ok(Cpu {
+        Ok(TargetCpu {
             avx512,
             vectors: match (x86, avx512) {
                 (false, _) => 128,
@@ -115,7 +115,7 @@ impl Cpu {
     }
 
     /// The same with vectors no wider than that. What AVX brings comes with vectors of 256 bits, so 128 is without it.
-    pub(super) fn with_vectors(&self, width: VectorWidth) -> Result<Cpu, BackendError> {
+    pub(super) fn with_vectors(&self, width: VectorWidth) -> Result<TargetCpu, BackendError> {
         let mut cpu = self.clone();
         let Some(bits) = width.bits() else {
             return Ok(cpu);

@@ -7,24 +7,28 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, IntValue};
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult, V};
-use super::gather::At;
+use super::emit::{EmitResult, LlvmEmitter, V};
+use super::gather::LaneAddresses;
 use super::memory::Lanes;
 use crate::ssa::{Lane, Ty};
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Writes lanes of a mask, in order.
     pub(super) fn store_each(
         &mut self,
         elem: Lane,
         lanes: &Lanes<'c>,
-        (at, mask): (At<'c>, V<'c>),
+        (at, mask): (LaneAddresses<'c>, V<'c>),
         data: V<'c>,
     ) -> EmitResult<()> {
         let (base, index, wide, unit) = match at {
-            At::Offsets(offsets) => (self.base(lanes.region)?, offsets, lanes.addr_lane(), None),
-            At::Units(start, index, unit) => (start, index, Lane::I32, Some(unit)),
-            At::Addresses(_) | At::Words(_) => return Err("a store at no offsets".into()),
+            LaneAddresses::Offsets(offsets) => {
+                (self.base(lanes.region)?, offsets, lanes.addr_lane(), None)
+            }
+            LaneAddresses::Units(start, index, unit) => (start, index, Lane::I32, Some(unit)),
+            LaneAddresses::Addresses(_) | LaneAddresses::Words(_) => {
+                return Err("a store at no offsets".into());
+            }
         };
         let (places, row) = (Ty::vector(wide, lanes.count), Ty::vector(elem, lanes.count));
         let block = self.message_block()?;

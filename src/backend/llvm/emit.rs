@@ -16,7 +16,7 @@ use target_lexicon::Architecture;
 use super::blocks::Blocks;
 use super::calls::Intrinsics;
 use super::context;
-use super::cpu::Cpu;
+use super::cpu::TargetCpu;
 use super::lines::Lines;
 use super::thread::{Exits, ThreadLoop};
 use super::values::Values;
@@ -25,7 +25,7 @@ use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculatio
 use crate::backend::{CodegenOptions, prefetch};
 use crate::ssa::{Function, Inst};
 
-/// Name of blocks that only go on with the one in front, see [`Emit::cut`].
+/// Name of blocks that only go on with the one in front, see [`LlvmEmitter::cut`].
 pub(super) const CUT: &str = "cut";
 
 /// An LLVM value.
@@ -51,7 +51,7 @@ impl From<&str> for InternalError {
 }
 
 /// What code for a processor can do with accesses.
-pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
+pub(super) fn limits(options: &CodegenOptions, cpu: &TargetCpu) -> Limits {
     Limits {
         oob: options.oob,
         bounds: options.tuning.bounds,
@@ -84,16 +84,16 @@ pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
 /// What changes on the way, and what changes it:
 /// * Of the function: `threads` is there once; `blocks` are declared in front of the body; `ctx`, `exits` and intrinsics grow where
 ///   code first needs something.
-/// * Of a version of a part of a block: `version`, and those of the `values` that are made there. [`Emit::in_version`] gives back what
+/// * Of a version of a part of a block: `version`, and those of the `values` that are made there. [`LlvmEmitter::in_version`] gives back what
 ///   was there before. Of a block as a whole there is nothing.
-/// * Of an instruction: where it goes and its line, by [`Emit::at`], [`Emit::aside`] and [`Emit::set_line`].
-pub(super) struct Emit<'c, 'f> {
+/// * Of an instruction: where it goes and its line, by [`LlvmEmitter::at`], [`LlvmEmitter::aside`] and [`LlvmEmitter::set_line`].
+pub(super) struct LlvmEmitter<'c, 'f> {
     /// The SSA.
     pub f: &'f Function,
     /// Policies.
     pub options: &'f CodegenOptions,
     /// What the processor has.
-    pub cpu: &'f Cpu,
+    pub cpu: &'f TargetCpu,
     /// Owner of types and constants.
     pub cx: &'c Context,
     /// Owner of the function.
@@ -106,7 +106,7 @@ pub(super) struct Emit<'c, 'f> {
     pub b: Builder<'c>,
     lines: Lines<'c>,
     /// What is made once a call or once a thread.
-    pub ctx: context::Context<'c>,
+    pub ctx: context::EmitContext<'c>,
     /// The thread that the body is for; none in front of the body.
     pub threads: OnceCell<ThreadLoop<'c>>,
     /// Blocks that leave the function early.
@@ -123,21 +123,21 @@ pub(super) struct Emit<'c, 'f> {
     pub streams: FxHashSet<Inst>,
 }
 
-impl<'c, 'f> Emit<'c, 'f> {
+impl<'c, 'f> LlvmEmitter<'c, 'f> {
     /// Ready to translate `f` into `func`.
     pub(super) fn new(
         f: &'f Function,
         options: &'f CodegenOptions,
-        cpu: &'f Cpu,
+        cpu: &'f TargetCpu,
         cx: &'c Context,
         (module, func): (&'f Module<'c>, FunctionValue<'c>),
         access_plan: &'f AccessPlan,
-    ) -> EmitResult<Emit<'c, 'f>> {
+    ) -> EmitResult<LlvmEmitter<'c, 'f>> {
         let Some(V::PointerValue(group)) = func.get_nth_param(0) else {
             return Err("a function without the group's context".into());
         };
         let entry = cx.append_basic_block(func, "\0");
-        Ok(Emit {
+        Ok(LlvmEmitter {
             f,
             options,
             cpu,
@@ -147,7 +147,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             access_plan,
             b: cx.create_builder(),
             lines: Lines::new(cx, module, func),
-            ctx: context::Context::new(entry, group),
+            ctx: context::EmitContext::new(entry, group),
             threads: OnceCell::new(),
             exits: Exits::default(),
             blocks: Blocks::new(f),

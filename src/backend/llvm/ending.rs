@@ -17,7 +17,7 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::targets::FileType;
 
-use super::cpu::Cpu;
+use super::cpu::TargetCpu;
 use super::environment;
 use crate::backend::BackendError;
 
@@ -62,7 +62,7 @@ fn register() {
 ///
 /// # Errors
 /// When it cannot generate code for this processor.
-pub(super) fn prepare(cpu: &Cpu) -> Result<(), BackendError> {
+pub(super) fn prepare(cpu: &TargetCpu) -> Result<(), BackendError> {
     static DONE: OnceLock<()> = OnceLock::new();
     if DONE.get().is_some() {
         return Ok(());

@@ -6,11 +6,11 @@ use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
 use visa_runtime::abi::Helpers;
 
-use super::emit::{Emit, EmitResult, InternalError, V};
-use crate::backend::records::Records;
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
+use crate::backend::fault_records::FaultRecords;
 use crate::ssa::{AlignCheck, Lane, Space, Ty, Value};
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// True when an access of a space that faults must be reported.
     pub(super) fn records_faults(&self, space: Space) -> bool {
         self.access_plan.limits.records_faults(space)
@@ -54,7 +54,7 @@ impl<'c> Emit<'c, '_> {
         let ty = Ty::vector(Lane::I64, lanes);
         let slot = self.slot(ty.bytes())?;
         self.store_value(wide, ty, slot)?;
-        let records = Records::new(self.f, site, lanes);
+        let records = FaultRecords::new(self.f, site, lanes);
         let mut stop = None;
         for &part in &records.parts {
             let ours = self.lanes_of_part(faulting, part)?;

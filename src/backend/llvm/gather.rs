@@ -1,6 +1,6 @@
 //! Gathers and scatters: lanes at any addresses, by instructions of the processor that have a mask.
 //!
-//! Where lanes are is an offset in the region for each, or in device memory a scaled number of 32 bits ([`At`]). Bounds of the offset
+//! Where lanes are is an offset in the region for each, or in device memory a scaled number of 32 bits ([`LaneAddresses`]). Bounds of the offset
 //! are then bounds of the number, two scalars, so that nothing is computed in 64 bits for each lane.
 
 use inkwell::IntPredicate;
@@ -8,7 +8,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
 use super::context::Key;
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::memory::{Lanes, Region};
 use super::narrow::{Units, Window, Words};
 use super::types::{lanes_of, padded_lanes};
@@ -42,7 +42,7 @@ struct Range<V> {
 
 /// Where one component of all lanes is.
 #[derive(Clone, Copy)]
-pub(super) enum At<'c> {
+pub(super) enum LaneAddresses<'c> {
     /// At offsets in the region.
     Offsets(V<'c>),
     /// Each lane's signed index, in elements whose size in bytes is given, from a pointer.
@@ -53,7 +53,7 @@ pub(super) enum At<'c> {
     Words(Words<'c>),
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Where the lanes of an access are; `scaled` is what its addresses are made of, if they are made so.
     pub(super) fn lead(
         &mut self,
@@ -77,11 +77,11 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         lead: Lead<'c>,
         (elem, c): (Lane, u32),
-    ) -> EmitResult<(At<'c>, V<'c>)> {
+    ) -> EmitResult<(LaneAddresses<'c>, V<'c>)> {
         let (scaled, index) = match lead {
             Lead::Offsets(offsets) => {
                 let (at, inside) = self.component_at(lanes, offsets, elem, c)?;
-                return Ok((At::Offsets(at), inside));
+                return Ok((LaneAddresses::Offsets(at), inside));
             }
             Lead::Scaled(scaled, index) => (scaled, index),
         };
@@ -92,7 +92,10 @@ impl<'c> Emit<'c, '_> {
         let below = self.icmp(IntPredicate::SLE, index, last)?;
         let inside = self.op2(I::And, above, below)?;
         let start = self.as_ptr(range.start)?;
-        Ok((At::Units(start, index, 1 << scaled.shift), inside))
+        Ok((
+            LaneAddresses::Units(start, index, 1 << scaled.shift),
+            inside,
+        ))
     }
 
     /// True where what is made of scaled numbers' base can be made once a call.
@@ -123,7 +126,7 @@ impl<'c> Emit<'c, '_> {
         Window::of_parts([part(0)?, part(1)?, part(2)?])
     }
 
-    /// [`Emit::range`], made once a call where the base is an argument.
+    /// [`LlvmEmitter::range`], made once a call where the base is an argument.
     fn range_once(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Range<V<'c>>> {
         if !self.is_given(scaled) {
             return self.range(scaled, elem, c);
@@ -184,28 +187,34 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Lanes of a vector of places.
-    fn some_of(&self, at: At<'c>, part: &[Option<u32>]) -> EmitResult<At<'c>> {
+    fn some_of(
+        &self,
+        at: LaneAddresses<'c>,
+        part: &[Option<u32>],
+    ) -> EmitResult<LaneAddresses<'c>> {
         Ok(match at {
-            At::Offsets(v) => At::Offsets(self.shuffle(v, None, part)?),
-            At::Units(from, v, unit) => At::Units(from, self.shuffle(v, None, part)?, unit),
-            At::Addresses(v) => At::Addresses(self.shuffle(v, None, part)?),
-            At::Words(_) => return Err("words are gathered by their numbers".into()),
+            LaneAddresses::Offsets(v) => LaneAddresses::Offsets(self.shuffle(v, None, part)?),
+            LaneAddresses::Units(from, v, unit) => {
+                LaneAddresses::Units(from, self.shuffle(v, None, part)?, unit)
+            }
+            LaneAddresses::Addresses(v) => LaneAddresses::Addresses(self.shuffle(v, None, part)?),
+            LaneAddresses::Words(_) => return Err("words are gathered by their numbers".into()),
         })
     }
 
     /// Pointers to lanes of a region. Offsets of 32 bits stay so wide, which is twice as many at a time: processors take them for
     /// signed, so they count from the middle of what they reach.
-    fn pointers(&mut self, region: Region<'c>, at: At<'c>) -> EmitResult<V<'c>> {
+    fn pointers(&mut self, region: Region<'c>, at: LaneAddresses<'c>) -> EmitResult<V<'c>> {
         let offsets = match at {
-            At::Offsets(offsets) => offsets,
-            At::Units(from, index, unit) => {
+            LaneAddresses::Offsets(offsets) => offsets,
+            LaneAddresses::Units(from, index, unit) => {
                 return Ok(self.units_from(from, self.as_vector(index)?, unit));
             }
-            At::Addresses(addresses) => {
+            LaneAddresses::Addresses(addresses) => {
                 let lanes = self.as_vector(addresses)?.get_type().get_size() as u16; // a power of two
                 return self.cast(I::IntToPtr, addresses, lanes_of(self.ptr_type(), lanes));
             }
-            At::Words(_) => return Err("words are gathered by their numbers".into()),
+            LaneAddresses::Words(_) => return Err("words are gathered by their numbers".into()),
         };
         let base = self.base(region)?;
         let index = self.as_vector(offsets)?;
@@ -248,7 +257,7 @@ impl<'c> Emit<'c, '_> {
         access: MemAccess,
         lanes: &Lanes<'c>,
         lead: Lead<'c>,
-    ) -> EmitResult<Vec<(At<'c>, V<'c>)>> {
+    ) -> EmitResult<Vec<(LaneAddresses<'c>, V<'c>)>> {
         let components = 0..u32::from(access.comps);
         let elem = access.elem;
         let mut place = |c| {
@@ -257,7 +266,7 @@ impl<'c> Emit<'c, '_> {
                 Lead::Scaled(scaled, index) if elem.bytes() < 4 => {
                     let window = self.window_once(scaled, elem, c)?;
                     let units = Units::new(scaled.shift, elem);
-                    At::Words(self.words(window, index, lanes.count, units)?)
+                    LaneAddresses::Words(self.words(window, index, lanes.count, units)?)
                 }
                 _ => at,
             };
@@ -270,9 +279,9 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
-        places: &[(At<'c>, V<'c>)],
+        places: &[(LaneAddresses<'c>, V<'c>)],
     ) -> EmitResult<Vec<V<'c>>> {
-        let mut gather = |&(at, inside): &(At<'c>, V<'c>)| {
+        let mut gather = |&(at, inside): &(LaneAddresses<'c>, V<'c>)| {
             let mask = self.guard(lanes, inside)?;
             self.gather_lanes(access.elem, lanes, at, mask)
         };
@@ -309,7 +318,8 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         lead: Lead<'c>,
     ) -> EmitResult<Vec<V<'c>>> {
-        let (mut places, mut cut): (Vec<(At<'c>, V<'c>)>, Option<V<'c>>) = (Vec::new(), None);
+        let (mut places, mut cut): (Vec<(LaneAddresses<'c>, V<'c>)>, Option<V<'c>>) =
+            (Vec::new(), None);
         let mut pairs = Vec::new();
         for c in (0..u32::from(access.comps)).step_by(2) {
             let (at, first) = self.led(lanes, lead, (access.elem, c))?;
@@ -365,7 +375,7 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         elem: Lane,
         lanes: &Lanes<'c>,
-        at: At<'c>,
+        at: LaneAddresses<'c>,
         mask: V<'c>,
     ) -> EmitResult<V<'c>> {
         let count = lanes.count;
@@ -390,7 +400,7 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         elem: Lane,
         (region, lanes): (Region<'c>, u16),
-        at: At<'c>,
+        at: LaneAddresses<'c>,
         mask: V<'c>,
     ) -> EmitResult<V<'c>> {
         let ty = self.type_of(Ty::vector(elem, lanes));
@@ -418,7 +428,7 @@ impl<'c> Emit<'c, '_> {
     pub(super) fn scatter_lanes(
         &mut self,
         lanes: &Lanes<'c>,
-        at: At<'c>,
+        at: LaneAddresses<'c>,
         mask: V<'c>,
         data: V<'c>,
     ) -> EmitResult<()> {

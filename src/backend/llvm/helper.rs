@@ -9,12 +9,12 @@ use inkwell::values::{BasicMetadataValueEnum, ValueKind};
 use visa_runtime::abi::{Helpers, LaunchCtx, named_barrier};
 
 use super::context::Field;
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::extended;
 use crate::backend::OobPolicy;
 use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of a given number of bits, or nothing.
     pub(super) fn call_helper(
         &mut self,

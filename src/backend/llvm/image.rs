@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use visa_runtime::abi::{Helpers, image as code};
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use crate::backend::descriptors::{image_descriptor, image_faults};
 use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
 
@@ -17,7 +17,7 @@ pub(super) const fn image_bytes(lanes: u16) -> u32 {
     ROWS * padded(Ty::vector(Lane::I32, lanes))
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// An image message.
     pub(super) fn image(
         &mut self,

@@ -6,10 +6,10 @@ use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
 use visa_runtime::abi::{Helpers, Status};
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use crate::ssa::{RaceCheck, Value};
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Leaves the function if a mark is set, or a condition.
     pub(super) fn suspect(&mut self, args: &[Value]) -> EmitResult<()> {
         let set = self.any_set(args)?;

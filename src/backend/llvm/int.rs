@@ -6,14 +6,14 @@
 use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::types::{lanes_of, padded_lanes};
 use crate::ssa::{BinOp, Lane, Ty};
 
 /// 1.5 * 2^52: a whole number of at most 51 bits added to it stands in the low bits of the sum.
 const TO_LOW_BITS: u64 = 0x4338_0000_0000_0000;
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// High half of a product.
     pub(super) fn multiply_high(
         &mut self,

@@ -12,10 +12,10 @@ use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx};
 
 use super::context::{Field, Key};
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use crate::backend::access::{self, FLAT_OFFSET};
 pub(super) use crate::backend::access::{Marked, Place};
-use crate::backend::records::Part;
+use crate::backend::fault_records::FaultPart;
 use crate::ssa::{Lane, Space, Ty, Value};
 
 /// How an access reaches memory.
@@ -33,7 +33,7 @@ pub(super) enum Address<'c> {
     Rare(Value),
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Reads mask, address and surface operands.
     pub(super) fn lanes(&mut self, space: Space, args: &[Value]) -> EmitResult<Lanes<'c>> {
         let surface = space.has_surface().then(|| args[2]);
@@ -74,7 +74,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Those of the enabled lanes that are recorded together.
-    pub(super) fn lanes_of_part(&self, enabled: V<'c>, part: Part) -> EmitResult<V<'c>> {
+    pub(super) fn lanes_of_part(&self, enabled: V<'c>, part: FaultPart) -> EmitResult<V<'c>> {
         match part.lanes {
             None => Ok(enabled),
             Some(bits) => self.op2(I::And, enabled, self.i32(bits)),

@@ -72,8 +72,8 @@ use super::{
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
 use crate::ssa::{Function, Remark};
 use crate::steps::step;
-use cpu::Cpu;
-use emit::{CUT, Emit};
+use cpu::TargetCpu;
+use emit::{CUT, LlvmEmitter};
 use ending::Inside;
 use visa_runtime::abi::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
@@ -85,7 +85,7 @@ const ENTRY: &str = "kernel";
 
 /// The LLVM code generator for one processor.
 pub struct LlvmBackend {
-    cpu: Cpu,
+    cpu: TargetCpu,
 }
 
 impl LlvmBackend {
@@ -94,7 +94,9 @@ impl LlvmBackend {
     /// # Errors
     /// [`BackendError::Environment`] when the machine is not supported.
     pub fn host() -> Result<LlvmBackend, BackendError> {
-        Ok(LlvmBackend { cpu: Cpu::host()? })
+        Ok(LlvmBackend {
+            cpu: TargetCpu::host()?,
+        })
     }
 
     /// A generator for a processor of this machine's architecture by LLVM's name, for example `x86-64-v3`, with LLVM's list
@@ -103,7 +105,7 @@ impl LlvmBackend {
     /// # Errors
     /// [`BackendError::Environment`] when the processor is not supported.
     pub fn for_cpu(name: &str, features: &str) -> Result<LlvmBackend, BackendError> {
-        let cpu = Cpu::here(name.to_owned(), features.to_owned())?;
+        let cpu = TargetCpu::here(name.to_owned(), features.to_owned())?;
         Ok(LlvmBackend { cpu })
     }
 
@@ -137,7 +139,7 @@ impl LlvmBackend {
         function: &Function,
         options: &CodegenOptions,
         then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
-    ) -> Result<EmitResult<T>, BackendError> {
+    ) -> Result<Emitted<T>, BackendError> {
         let cpu = self.cpu.with_vectors(options.tuning.vector_width)?;
         let order = crate::ssa::dom::reverse_post_order(function);
         let barrier_loop = barrier_loop::plan(NAME, function, &order, options.tuning)?;
@@ -152,7 +154,7 @@ impl LlvmBackend {
         let func = declare(&cpu, &cx, &module);
         let building = step(NAME, "build LLVM IR");
         let plan = AccessPlan::new(function, emit::limits(options, &cpu), &order);
-        Emit::new(function, options, &cpu, &cx, (&module, func), &plan)
+        LlvmEmitter::new(function, options, &cpu, &cx, (&module, func), &plan)
             .and_then(|mut emit| emit.program(barrier_loop))
             .map_err(|bug| internal(function, bug.0))?;
         drop(building);
@@ -176,7 +178,7 @@ impl LlvmBackend {
         drop(running);
         let result = then(&module, &machine);
         let stack_bytes = said.judge(function)?;
-        Ok(EmitResult {
+        Ok(Emitted {
             value: result?,
             stack_bytes,
             note,
@@ -259,7 +261,7 @@ impl LlvmBackend {
 }
 
 /// What came of a module.
-struct EmitResult<T> {
+struct Emitted<T> {
     value: T,
     /// Of the stack frame, where it is a large one.
     stack_bytes: u32,
@@ -334,7 +336,7 @@ impl Backend for LlvmBackend {
 }
 
 /// The entry point, for the processor and with all of its vectors.
-fn declare<'c>(cpu: &Cpu, cx: &'c Context, module: &Module<'c>) -> FunctionValue<'c> {
+fn declare<'c>(cpu: &TargetCpu, cx: &'c Context, module: &Module<'c>) -> FunctionValue<'c> {
     let (ptr, word) = (cx.ptr_type(AddressSpace::default()), cx.i32_type());
     let ty = word.fn_type(&[ptr.into(), word.into(), word.into()], false);
     let func = module.add_function(ENTRY, ty, Some(Linkage::External));
@@ -365,7 +367,7 @@ fn declare<'c>(cpu: &Cpu, cx: &'c Context, module: &Module<'c>) -> FunctionValue
 }
 
 /// The attribute of 32-bit numbers that are handed over in registers, where the calling convention says what is above them.
-fn extended(cpu: &Cpu, cx: &Context) -> Option<Attribute> {
+fn extended(cpu: &TargetCpu, cx: &Context) -> Option<Attribute> {
     let riscv = matches!(cpu.target.architecture, Architecture::Riscv64(_));
     riscv.then(|| cx.create_enum_attribute(Attribute::get_named_enum_kind_id("signext"), 0))
 }

@@ -12,8 +12,8 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
 use super::context::Key;
-use super::emit::{Emit, EmitResult, V};
-use super::gather::At;
+use super::emit::{EmitResult, LlvmEmitter, V};
+use super::gather::LaneAddresses;
 use super::memory::{Lanes, Region};
 use crate::ssa::{Lane, Ty};
 
@@ -56,22 +56,26 @@ pub(super) struct Words<'c> {
     bits: V<'c>,
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Gathers elements of one or two bytes.
     pub(super) fn gather_narrow(
         &mut self,
         elem: Lane,
         lanes: &Lanes<'c>,
-        at: At<'c>,
+        at: LaneAddresses<'c>,
         mask: V<'c>,
     ) -> EmitResult<V<'c>> {
         let words = match at {
-            At::Words(words) => words,
-            At::Offsets(at) if lanes.flat => return self.gather_around(elem, lanes, at, mask),
-            At::Offsets(at) => self.words_at(elem, lanes, at)?,
-            At::Units(..) | At::Addresses(_) => return Err("narrow elements in no words".into()),
+            LaneAddresses::Words(words) => words,
+            LaneAddresses::Offsets(at) if lanes.flat => {
+                return self.gather_around(elem, lanes, at, mask);
+            }
+            LaneAddresses::Offsets(at) => self.words_at(elem, lanes, at)?,
+            LaneAddresses::Units(..) | LaneAddresses::Addresses(_) => {
+                return Err("narrow elements in no words".into());
+            }
         };
-        let at = At::Units(words.start, words.index, words.unit);
+        let at = LaneAddresses::Units(words.start, words.index, words.unit);
         let v = self.gather_lanes(Lane::I32, lanes, at, mask)?;
         let v = self.op2(I::LShr, v, words.bits)?;
         self.resize(v, elem.bits())
@@ -204,7 +208,7 @@ impl<'c> Emit<'c, '_> {
             before = self.select(split, one, before)?;
         }
         let from = self.op2(I::Sub, at, before)?;
-        let words = self.gather_lanes(Lane::I32, lanes, At::Addresses(from), mask)?;
+        let words = self.gather_lanes(Lane::I32, lanes, LaneAddresses::Addresses(from), mask)?;
         let bits = self.op2(I::Shl, before, three)?;
         let words = self.op2(I::LShr, words, self.resize(bits, 32)?)?;
         self.resize(words, elem.bits())

@@ -7,7 +7,7 @@ use object::{
     Object, ObjectSection, ObjectSymbol, Relocation, RelocationTarget, SectionIndex, SectionKind,
 };
 
-use super::reloc::Kind;
+use super::reloc::RelocationKind;
 
 /// Linked code.
 pub(super) struct Linked {
@@ -107,7 +107,7 @@ impl Layout {
         let data = section.uncompressed_data().map_err(|e| e.to_string())?;
         let mut bytes = data.into_owned();
         for (at, relocation) in section.relocations() {
-            let kind = Kind::of(file.architecture(), relocation.flags());
+            let kind = RelocationKind::of(file.architecture(), relocation.flags());
             let Some(kind) = kind.filter(|kind| kind.is_sum()) else {
                 continue;
             };
@@ -148,7 +148,7 @@ impl Layout {
         Ok(Fix {
             place: self.start(section).ok_or("a section without a place")? + at,
             target: self.target(file, relocation)?,
-            kind: Kind::of(file.architecture(), flags)
+            kind: RelocationKind::of(file.architecture(), flags)
                 .ok_or_else(|| format!("relocation {flags:?}"))?,
         })
     }
@@ -156,8 +156,8 @@ impl Layout {
     fn apply(&mut self, fix: &Fix, all: &[Fix]) -> Result<(), String> {
         let distance = match fix.kind {
             // Refers to the instruction with the upper bits, whose distance it is.
-            Kind::Low => {
-                let upper = |f: &&Fix| f.kind == Kind::High && f.place == fix.target;
+            RelocationKind::Low => {
+                let upper = |f: &&Fix| f.kind == RelocationKind::High && f.place == fix.target;
                 let upper = all.iter().find(upper);
                 upper.ok_or("lower bits without upper ones")?.distance()
             }
@@ -175,7 +175,7 @@ impl Layout {
 struct Fix {
     place: u64,
     target: u64,
-    kind: Kind,
+    kind: RelocationKind,
 }
 
 impl Fix {

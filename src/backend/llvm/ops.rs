@@ -4,7 +4,7 @@
 use inkwell::values::{InstructionOpcode as I, IntValue};
 use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::types::padded_lanes;
 use super::vectors::low_bits;
 use crate::backend::SCALE_BIAS;
@@ -39,7 +39,7 @@ const fn float_predicate(cond: FCond) -> FloatPredicate {
     }
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Translates an instruction.
     pub(super) fn instruction(&mut self, inst: Inst) -> EmitResult<()> {
         let f = self.f;

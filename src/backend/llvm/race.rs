@@ -7,11 +7,11 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, Status};
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Lanes;
-use crate::backend::access::{RaceReads, RaceRun};
+use crate::backend::access::{AffineRace, RaceReads};
+use crate::backend::fault_records::{FaultPart, FaultRecords};
 use crate::backend::race;
-use crate::backend::records::{Part, Records};
 use crate::backend::shadow::PointeeOf;
 use crate::ssa::{Function, Inst, Op, RaceAccess, RaceCheck, Ty, Value};
 
@@ -37,8 +37,8 @@ pub(super) fn block_bytes(f: &Function, check: RaceCheck, args: &[Value]) -> u32
 }
 
 /// What the calls for a check have in common.
-pub(super) struct Call<'c> {
-    records: Records,
+pub(super) struct RaceCall<'c> {
+    records: FaultRecords,
     shape: u32,
     lanes: Lanes<'c>,
     enabled: V<'c>,
@@ -47,7 +47,7 @@ pub(super) struct Call<'c> {
     values: PointerValue<'c>,
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// A check.
     pub(super) fn check_race(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
         self.unless_invariant(check, args, None, |e| {
@@ -108,7 +108,7 @@ impl<'c> Emit<'c, '_> {
         check: RaceCheck,
         args: &[Value],
     ) -> EmitResult<V<'c>> {
-        let bytes = race::record(check);
+        let bytes = race::lane_bytes(check);
         if self.f.ty(args[1]).is_scalar() {
             let address = self.get(args[1])?;
             let within = self.is_within(pointee, (address, bytes))?;
@@ -121,17 +121,17 @@ impl<'c> Emit<'c, '_> {
         self.are_within(pointee, bytes, &lanes)
     }
 
-    /// A check of lanes that are known to run evenly, maybe under a condition.
-    pub(super) fn check_even_race(&mut self, inst: Inst, run: &RaceRun) -> EmitResult<()> {
+    /// A check of lanes that are known to be affine, maybe under a condition.
+    pub(super) fn check_affine_race(&mut self, inst: Inst, race: &AffineRace) -> EmitResult<()> {
         let data = self.f.inst(inst);
         let Op::CheckRace(check) = data.op else {
             return Err("no check of races".into());
         };
-        let (base, guard) = self.run_of(inst, &run.run)?;
-        let reach = run.reach(check, self.f.ty(data.args[1]).lanes);
+        let (base, guard) = self.spacing_of(inst, &race.spacing)?;
+        let reach = race.reach(check, self.f.ty(data.args[1]).lanes);
         // Lanes of the other reads are not at hand.
-        if check.pointer.is_none() || (reach.is_none() && run.reads.is_some()) {
-            return self.even_race((check, run), (base, guard), &data.args);
+        if check.pointer.is_none() || (reach.is_none() && race.reads.is_some()) {
+            return self.affine_race((check, race), (base, guard), &data.args);
         }
         let reach = match reach {
             Some((lowest, bytes)) => {
@@ -141,27 +141,27 @@ impl<'c> Emit<'c, '_> {
             None => None,
         };
         self.unless_invariant(check, &data.args, reach, |e| {
-            e.even_race((check, run), (base, guard), &data.args)
+            e.affine_race((check, race), (base, guard), &data.args)
         })
     }
 
-    fn even_race(
+    fn affine_race(
         &mut self,
-        (check, run): (RaceCheck, &RaceRun),
+        (check, race): (RaceCheck, &AffineRace),
         (base, guard): (V<'c>, Option<V<'c>>),
         args: &[Value],
     ) -> EmitResult<()> {
-        let first = self.race_read(check, run.twin, args)?;
-        if let Some(reads) = &run.reads {
-            return self.race_of_reads(&first, reads, base, (run.stride, args));
+        let first = self.race_read(check, race.twin, args)?;
+        if let Some(reads) = &race.reads {
+            return self.race_of_reads(&first, reads, base, (race.stride, args));
         }
         let Some(guard) = guard else {
-            return self.race_of_runs(&first, base, run.stride);
+            return self.race_of_affine(&first, base, race.stride);
         };
-        let (even, other, done) = (self.new_block(), self.new_block(), self.new_block());
-        self.branch_likely(guard, even, other, true)?;
-        self.at(even);
-        self.race_of_runs(&first, base, run.stride)?;
+        let (affine, other, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch_likely(guard, affine, other, true)?;
+        self.at(affine);
+        self.race_of_affine(&first, base, race.stride)?;
         self.jump(done)?;
         self.at(other);
         for call in [Some(&first.0), first.1.as_ref()].into_iter().flatten() {
@@ -178,7 +178,7 @@ impl<'c> Emit<'c, '_> {
         check: RaceCheck,
         twin: Option<RaceCheck>,
         args: &[Value],
-    ) -> EmitResult<(Call<'c>, Option<Call<'c>>)> {
+    ) -> EmitResult<(RaceCall<'c>, Option<RaceCall<'c>>)> {
         let call = self.race_call(check, args)?;
         let twin = twin.map(|twin| self.race_call(twin, args));
         Ok((call, twin.transpose()?))
@@ -187,7 +187,7 @@ impl<'c> Emit<'c, '_> {
     /// One call of the runtime for several reads, and calls for each where that leaves something to do.
     fn race_of_reads(
         &mut self,
-        first: &(Call<'c>, Option<Call<'c>>),
+        first: &(RaceCall<'c>, Option<RaceCall<'c>>),
         reads: &RaceReads,
         base: V<'c>,
         (stride, args): (i64, &[Value]),
@@ -208,11 +208,11 @@ impl<'c> Emit<'c, '_> {
         let (each, done) = (self.new_block(), self.new_block());
         self.branch_likely(left, each, done, false)?;
         self.at(each);
-        self.race_of_runs(first, base, stride)?;
+        self.race_of_affine(first, base, stride)?;
         for (&(check, twin), n) in reads.others.iter().zip(1..) {
             let read = self.race_read(check, twin, args)?;
             let at = self.add_const(self.as_int(base)?, reads.distance(n))?;
-            self.race_of_runs(&read, at.into(), stride)?;
+            self.race_of_affine(&read, at.into(), stride)?;
         }
         self.jump(done)?;
         self.at(done);
@@ -220,9 +220,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Operands of the calls for an access.
-    pub(super) fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<Call<'c>> {
+    pub(super) fn race_call(
+        &mut self,
+        check: RaceCheck,
+        args: &[Value],
+    ) -> EmitResult<RaceCall<'c>> {
         let lanes = self.lanes(check.space, args)?;
-        let records = Records::new(self.f, check.site, lanes.count);
+        let records = FaultRecords::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
         let shape = shape.ok_or(race::TOO_MANY)?;
         let (addresses, row) = types(self.f, check, args);
@@ -233,7 +237,7 @@ impl<'c> Emit<'c, '_> {
             let v = self.get(v)?;
             self.store_value(v, row, at)?;
         }
-        Ok(Call {
+        Ok(RaceCall {
             records,
             shape,
             enabled: self.enabled_lanes(&lanes)?,
@@ -247,7 +251,7 @@ impl<'c> Emit<'c, '_> {
     pub(super) fn race_of_lanes(
         &mut self,
         check: RaceCheck,
-        call: &Call<'c>,
+        call: &RaceCall<'c>,
         args: &[Value],
         helper: usize,
     ) -> EmitResult<()> {
@@ -259,9 +263,9 @@ impl<'c> Emit<'c, '_> {
 
     /// Calls of the runtime with the address of lane 0. A read by other lanes at the same addresses is tried first: where that races with
     /// nothing, this one does not, and what is known afterwards is what is known of the other one.
-    fn race_of_runs(
+    fn race_of_affine(
         &mut self,
-        (call, twin): &(Call<'c>, Option<Call<'c>>),
+        (call, twin): &(RaceCall<'c>, Option<RaceCall<'c>>),
         first: V<'c>,
         stride: i64,
     ) -> EmitResult<()> {
@@ -271,7 +275,7 @@ impl<'c> Emit<'c, '_> {
             self.i64(stride.cast_unsigned()).into(),
             call.values.into(),
         ];
-        let helper = offset_of!(Helpers, race_even);
+        let helper = offset_of!(Helpers, race_affine);
         let Some(twin) = twin else {
             return self.race_calls(call, helper, &last);
         };
@@ -291,7 +295,7 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    fn race_calls(&mut self, call: &Call<'c>, helper: usize, last: &[V<'c>]) -> EmitResult<()> {
+    fn race_calls(&mut self, call: &RaceCall<'c>, helper: usize, last: &[V<'c>]) -> EmitResult<()> {
         for &part in &call.records.parts {
             let stop = self.race_part(call, (part, call.shape), helper, last)?;
             self.stop_on_fault(stop)?;
@@ -301,8 +305,8 @@ impl<'c> Emit<'c, '_> {
 
     fn race_part(
         &mut self,
-        call: &Call<'c>,
-        (part, shape): (Part, u32),
+        call: &RaceCall<'c>,
+        (part, shape): (FaultPart, u32),
         helper: usize,
         last: &[V<'c>],
     ) -> EmitResult<V<'c>> {

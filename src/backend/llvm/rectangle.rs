@@ -5,9 +5,9 @@ use std::mem::offset_of;
 use inkwell::values::PointerValue;
 use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use crate::backend::descriptors::rectangle_descriptor;
-use crate::backend::records::first_lane;
+use crate::backend::fault_records::first_lane;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
@@ -18,7 +18,7 @@ pub(super) const fn rectangle_bytes(access: Access2d) -> u32 {
     rectangle::DATA + access.registers() * access.register as u32
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// A load; one result a register.
     pub(super) fn load2d(
         &mut self,

@@ -10,7 +10,7 @@ use object::{Architecture, RelocationFlags};
 
 /// What a relocation writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RelocationKind {
     /// The distance in bytes, as a number of four bytes.
     Word,
     /// The same in eight.
@@ -34,31 +34,31 @@ pub(super) enum Kind {
     SubtractShort,
 }
 
-impl Kind {
+impl RelocationKind {
     /// The kind that a relocation of an ELF file is of.
-    pub(super) fn of(architecture: Architecture, flags: RelocationFlags) -> Option<Kind> {
+    pub(super) fn of(architecture: Architecture, flags: RelocationFlags) -> Option<RelocationKind> {
         let RelocationFlags::Elf { r_type } = flags else {
             return None;
         };
-        let kinds: &[(RelocationType, Kind)] = match architecture {
+        let kinds: &[(RelocationType, RelocationKind)] = match architecture {
             Architecture::X86_64 => &[
-                (R_X86_64_PC32, Kind::Word),
-                (R_X86_64_PLT32, Kind::Word),
-                (R_X86_64_PC64, Kind::Quad),
+                (R_X86_64_PC32, RelocationKind::Word),
+                (R_X86_64_PLT32, RelocationKind::Word),
+                (R_X86_64_PC64, RelocationKind::Quad),
             ],
             Architecture::Aarch64 => &[
-                (R_AARCH64_PREL32, Kind::Word),
-                (R_AARCH64_PREL64, Kind::Quad),
-                (R_AARCH64_ADR_PREL_LO21, Kind::Adr),
-                (R_AARCH64_LD_PREL_LO19, Kind::Literal),
+                (R_AARCH64_PREL32, RelocationKind::Word),
+                (R_AARCH64_PREL64, RelocationKind::Quad),
+                (R_AARCH64_ADR_PREL_LO21, RelocationKind::Adr),
+                (R_AARCH64_LD_PREL_LO19, RelocationKind::Literal),
             ],
             Architecture::Riscv64 => &[
-                (R_RISCV_PCREL_HI20, Kind::High),
-                (R_RISCV_PCREL_LO12_I, Kind::Low),
-                (R_RISCV_ADD32, Kind::Add),
-                (R_RISCV_SUB32, Kind::Subtract),
-                (R_RISCV_ADD16, Kind::AddShort),
-                (R_RISCV_SUB16, Kind::SubtractShort),
+                (R_RISCV_PCREL_HI20, RelocationKind::High),
+                (R_RISCV_PCREL_LO12_I, RelocationKind::Low),
+                (R_RISCV_ADD32, RelocationKind::Add),
+                (R_RISCV_SUB32, RelocationKind::Subtract),
+                (R_RISCV_ADD16, RelocationKind::AddShort),
+                (R_RISCV_SUB16, RelocationKind::SubtractShort),
             ],
             _ => &[],
         };
@@ -68,7 +68,7 @@ impl Kind {
 
     /// Whether it is a part of a difference, which depends on no place.
     pub(super) fn is_sum(self) -> bool {
-        use Kind::{Add, AddShort, Subtract, SubtractShort};
+        use RelocationKind::{Add, AddShort, Subtract, SubtractShort};
         matches!(self, Add | AddShort | Subtract | SubtractShort)
     }
 
@@ -79,16 +79,19 @@ impl Kind {
         target: u64,
         distance: i64,
     ) -> Result<(), &'static str> {
-        if self == Kind::Quad {
+        if self == RelocationKind::Quad {
             let to = bytes.first_chunk_mut().ok_or(OUTSIDE)?;
             *to = distance.to_le_bytes();
             return Ok(());
         }
-        if matches!(self, Kind::AddShort | Kind::SubtractShort) {
+        if matches!(
+            self,
+            RelocationKind::AddShort | RelocationKind::SubtractShort
+        ) {
             let to = bytes.first_chunk_mut().ok_or(OUTSIDE)?;
             let old = u16::from_le_bytes(*to);
             *to = match self {
-                Kind::AddShort => old.wrapping_add(target as u16),
+                RelocationKind::AddShort => old.wrapping_add(target as u16),
                 _ => old.wrapping_sub(target as u16),
             }
             .to_le_bytes();
@@ -105,28 +108,28 @@ impl Kind {
             }
         };
         let new = match self {
-            Kind::Word => fits(32)?,
-            Kind::Quad | Kind::AddShort | Kind::SubtractShort => {
+            RelocationKind::Word => fits(32)?,
+            RelocationKind::Quad | RelocationKind::AddShort | RelocationKind::SubtractShort => {
                 return Err("a number of another size");
             }
-            Kind::Adr => {
+            RelocationKind::Adr => {
                 let d = fits(21)?;
                 old & 0x9F00_001F | (d & 3) << 29 | (d >> 2 & 0x7_FFFF) << 5
             }
-            Kind::Literal => {
+            RelocationKind::Literal => {
                 let d = fits(21)?;
                 if d & 3 != 0 {
                     return Err("a literal between words");
                 }
                 old & 0xFF00_001F | (d >> 2 & 0x7_FFFF) << 5
             }
-            Kind::High => {
+            RelocationKind::High => {
                 let d = fits(31)?;
                 old & 0xFFF | d.wrapping_add(0x800) & 0xFFFF_F000
             }
-            Kind::Low => old & 0xF_FFFF | fits(31)? << 20,
-            Kind::Add => old.wrapping_add(target as u32),
-            Kind::Subtract => old.wrapping_sub(target as u32),
+            RelocationKind::Low => old & 0xF_FFFF | fits(31)? << 20,
+            RelocationKind::Add => old.wrapping_add(target as u32),
+            RelocationKind::Subtract => old.wrapping_sub(target as u32),
         };
         *to = new.to_le_bytes();
         Ok(())
@@ -143,7 +146,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn written(kind: Kind, old: u32, target: u64, distance: i64) -> u32 {
+    fn written(kind: RelocationKind, old: u32, target: u64, distance: i64) -> u32 {
         let mut bytes = old.to_le_bytes();
         kind.write(&mut bytes, target, distance).unwrap();
         u32::from_le_bytes(bytes)
@@ -153,29 +156,54 @@ mod tests {
     #[test]
     fn distances_are_encoded() {
         // adr x0, .+1025
-        assert_eq!(written(Kind::Adr, 0x1000_0000, 0, 1025), 0x3000_2000);
+        assert_eq!(
+            written(RelocationKind::Adr, 0x1000_0000, 0, 1025),
+            0x3000_2000
+        );
         // adr x3, .-4
-        assert_eq!(written(Kind::Adr, 0x1000_0003, 0, -4), 0x10FF_FFE3);
+        assert_eq!(
+            written(RelocationKind::Adr, 0x1000_0003, 0, -4),
+            0x10FF_FFE3
+        );
         // ldr q1, .+16
-        assert_eq!(written(Kind::Literal, 0x9C00_0001, 0, 16), 0x9C00_0081);
+        assert_eq!(
+            written(RelocationKind::Literal, 0x9C00_0001, 0, 16),
+            0x9C00_0081
+        );
         // auipc a0 and addi a0, a0 for a distance of 0x12FFF: 0x13 and -1.
-        assert_eq!(written(Kind::High, 0x0000_0517, 0, 0x12FFF), 0x0001_3517);
-        assert_eq!(written(Kind::Low, 0x0005_0513, 0, 0x12FFF), 0xFFF5_0513);
-        assert_eq!(written(Kind::Word, 7, 0, -2), 0xFFFF_FFFE);
-        assert_eq!(written(Kind::Add, 7, 5, 0), 12);
-        assert_eq!(written(Kind::Subtract, 7, 5, 0), 2);
-        assert_eq!(written(Kind::AddShort, 0x1_FFFF, 2, 0), 0x1_0001);
-        assert_eq!(written(Kind::SubtractShort, 0x1_0001, 2, 0), 0x1_FFFF);
+        assert_eq!(
+            written(RelocationKind::High, 0x0000_0517, 0, 0x12FFF),
+            0x0001_3517
+        );
+        assert_eq!(
+            written(RelocationKind::Low, 0x0005_0513, 0, 0x12FFF),
+            0xFFF5_0513
+        );
+        assert_eq!(written(RelocationKind::Word, 7, 0, -2), 0xFFFF_FFFE);
+        assert_eq!(written(RelocationKind::Add, 7, 5, 0), 12);
+        assert_eq!(written(RelocationKind::Subtract, 7, 5, 0), 2);
+        assert_eq!(written(RelocationKind::AddShort, 0x1_FFFF, 2, 0), 0x1_0001);
+        assert_eq!(
+            written(RelocationKind::SubtractShort, 0x1_0001, 2, 0),
+            0x1_FFFF
+        );
     }
 
     #[test]
     fn what_does_not_fit_is_an_error() {
         let mut bytes = [0; 4];
-        assert_eq!(Kind::Adr.write(&mut bytes, 0, 1 << 20), Err(TOO_FAR));
-        assert!(Kind::Adr.write(&mut bytes, 0, (1 << 20) - 1).is_ok());
-        assert!(Kind::Literal.write(&mut bytes, 0, 6).is_err());
-        assert!(Kind::Word.write(&mut bytes, 0, 1 << 31).is_err());
-        assert!(Kind::Quad.write(&mut bytes, 0, 0).is_err());
-        assert!(Kind::Word.write(&mut bytes[..3], 0, 0).is_err());
+        assert_eq!(
+            RelocationKind::Adr.write(&mut bytes, 0, 1 << 20),
+            Err(TOO_FAR)
+        );
+        assert!(
+            RelocationKind::Adr
+                .write(&mut bytes, 0, (1 << 20) - 1)
+                .is_ok()
+        );
+        assert!(RelocationKind::Literal.write(&mut bytes, 0, 6).is_err());
+        assert!(RelocationKind::Word.write(&mut bytes, 0, 1 << 31).is_err());
+        assert!(RelocationKind::Quad.write(&mut bytes, 0, 0).is_err());
+        assert!(RelocationKind::Word.write(&mut bytes[..3], 0, 0).is_err());
     }
 }

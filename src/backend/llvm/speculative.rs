@@ -9,8 +9,8 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
-use super::emit::{Emit, EmitResult, V};
-use super::gather::At;
+use super::emit::{EmitResult, LlvmEmitter, V};
+use super::gather::LaneAddresses;
 use super::memory::Lanes;
 use crate::backend::access::Any;
 use crate::ssa::{MemAccess, Ty};
@@ -29,7 +29,7 @@ struct Question<'c> {
 /// Whether lanes lie side by side, and where lane 0 is then, if it is anywhere.
 type Answer<'c> = (V<'c>, PointerValue<'c>);
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Where lanes are, and which of them count. Those that are enabled and not inside are reported, if faults are recorded.
     fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Question<'c>> {
         let offsets = self.offsets(lanes)?;
@@ -149,7 +149,9 @@ impl<'c> Emit<'c, '_> {
             Ok(())
         })?;
         let v = match any {
-            Any::Gather => self.gather_lanes(access.elem, lanes, At::Offsets(q.at), q.mask)?,
+            Any::Gather => {
+                self.gather_lanes(access.elem, lanes, LaneAddresses::Offsets(q.at), q.mask)?
+            }
             // It would report what is reported already.
             _ if self.records_faults(access.space) => return Err("a load that is no gather".into()),
             any => self.load_any(access, lanes, any)?[0],
@@ -179,9 +181,9 @@ impl<'c> Emit<'c, '_> {
         let done = self.new_block();
         self.side_by_side(lanes, q, done, |e, place| e.store_masked(q.mask, v, place))?;
         match any {
-            Any::Gather => self.scatter_lanes(lanes, At::Offsets(q.at), q.mask, v)?,
+            Any::Gather => self.scatter_lanes(lanes, LaneAddresses::Offsets(q.at), q.mask, v)?,
             Any::Loop(_) => {
-                let at = At::Offsets(q.at);
+                let at = LaneAddresses::Offsets(q.at);
                 self.store_each(access.elem, lanes, (at, q.mask), v)?;
             }
             any => self.store_reported(access, lanes, data, any)?,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use target_lexicon::{Architecture, BinaryFormat, Triple};
 
-use super::cpu::Cpu;
+use super::cpu::TargetCpu;
 use super::{NAME, environment};
 use crate::backend::BackendError;
 
@@ -100,7 +100,7 @@ fn machine(triple: &Triple) -> Option<Machine> {
 }
 
 /// A processor of another machine, or of this one, with the named features (`has_avx2`) and no others.
-pub(super) fn cpu(triple: &Triple, features: &[String]) -> Result<Cpu, BackendError> {
+pub(super) fn cpu(triple: &Triple, features: &[String]) -> Result<TargetCpu, BackendError> {
     let machine = machine(triple).ok_or_else(|| {
         environment(format!(
             "no code for {triple}: Linux and macOS on x86-64 and AArch64 have it, and Linux on RISC-V"
@@ -121,10 +121,10 @@ pub(super) fn cpu(triple: &Triple, features: &[String]) -> Result<Cpu, BackendEr
         // The platform's own register.
         list.push("+reserve-x18".to_owned());
     }
-    let mut cpu = Cpu {
+    let mut cpu = TargetCpu {
         target: triple.clone(),
         triple: machine.triple.to_owned(),
-        ..Cpu::new(triple.architecture, machine.cpu.to_owned(), list.join(","))?
+        ..TargetCpu::new(triple.architecture, machine.cpu.to_owned(), list.join(","))?
     };
     // Of instructions that are there either way, those that are fast on processors that have these features.
     let tune = [("has_avx512bw", "x86-64-v4"), ("has_avx2", "x86-64-v3")];
@@ -153,7 +153,7 @@ fn add(name: &str, features: &[Feature], to: &mut BTreeSet<String>) -> Result<()
 mod tests {
     use super::*;
 
-    fn made(triple: &str, features: &[&str]) -> Result<Cpu, BackendError> {
+    fn made(triple: &str, features: &[&str]) -> Result<TargetCpu, BackendError> {
         let features: Vec<_> = features.iter().map(|f| (*f).to_owned()).collect();
         cpu(&triple.parse().unwrap(), &features)
     }

@@ -17,7 +17,7 @@ use inkwell::values::{BasicValue, InstructionOpcode, IntValue, PhiValue, Pointer
 use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, ThreadCtx};
 
 use super::context::{Field, Key};
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::versioning::End;
 use crate::backend::access::Segment;
 use crate::backend::barrier_loop::BarrierLoop;
@@ -51,7 +51,7 @@ type Head<'c> = (BasicBlock<'c>, PhiValue<'c>);
 #[derive(Default)]
 pub(super) struct Exits<'c>(Vec<(Status, BasicBlock<'c>)>);
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Translates the whole function.
     pub(super) fn program(&mut self, barrier_loop: BarrierLoop) -> EmitResult<()> {
         let (threads, head) = self.thread_loop(barrier_loop)?;

@@ -5,7 +5,7 @@ use inkwell::context::Context;
 use inkwell::types::{BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use crate::backend::access::consts;
 use crate::ssa::{Lane, Ty, Value};
 
@@ -57,7 +57,7 @@ pub(super) const fn padded_lanes(lanes: u16) -> u16 {
     lanes.next_power_of_two()
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// LLVM type of an SSA type in registers.
     pub(super) fn type_of(&self, ty: Ty) -> BasicTypeEnum<'c> {
         lanes_of(scalar_type(self.cx, ty.lane), padded_lanes(ty.lanes))

@@ -5,10 +5,10 @@ use rustc_hash::FxHashMap;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::IntValue;
 
-use super::emit::{Emit, EmitResult, InternalError, V};
+use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use crate::ssa::{Function, Op, Value};
 
-/// Translation of every SSA value met so far. [`Emit::in_version`] takes out again what a version made.
+/// Translation of every SSA value met so far. [`LlvmEmitter::in_version`] takes out again what a version made.
 pub(super) struct Values<'c> {
     made: Vec<Option<V<'c>>>,
     /// Of values that are made where they are read, the last one, and the block that has it.
@@ -40,7 +40,7 @@ impl<'c> Values<'c> {
     }
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Translation of an SSA value.
     pub(super) fn get(&mut self, v: Value) -> EmitResult<V<'c>> {
         if let Some(made) = self.values.known(v) {

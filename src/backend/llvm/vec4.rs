@@ -1,44 +1,46 @@
-//! Accesses that are known to be inside, and records: the components of a lane, one after the other in memory, as one vector.
+//! Accesses that are known to be inside, and vec4 accesses: the components of a lane, one after the other in memory, as one vector.
 //!
 //! Lanes that load several components get a vector each, and transposing makes vectors of components of them; stores go the
-//! other way. What is only copied from memory to memory stays as it was read, and records that stand side by side are one.
+//! other way. What is only copied from memory to memory stays as it was read, and vectors that stand side by side are one.
 
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
-use super::emit::{Emit, EmitResult, V};
-use super::versioning::At;
-use crate::backend::access::{Access, Copied, CopyId, Kind, RECORD};
+use super::emit::{EmitResult, LlvmEmitter, V};
+use super::versioning::InsideAddresses;
+use crate::backend::access::{Access, Copied, CopyId, StridedKind, VEC4_BYTES};
 use crate::ssa::{Lane, Ty, Value};
 
-/// Records of a line of the cache.
+/// Vectors of 16 bytes in a line of the cache.
 const LINE: u16 = 4;
 
-impl<'c, 'f> Emit<'c, 'f> {
+impl<'c, 'f> LlvmEmitter<'c, 'f> {
     /// A load that is inside.
     pub(super) fn load_inside(
         &mut self,
         a: &Access,
-        at: At<'c>,
+        at: InsideAddresses<'c>,
         args: &[Value],
         out: &[Value],
     ) -> EmitResult<()> {
         let mut parts = match (at, a.kind) {
-            (At::Strided(from), Kind::Same) => self.read_same(a.access, a.lanes, from)?,
-            (At::Strided(from), Kind::Packed) => {
+            (InsideAddresses::Strided(from), StridedKind::Same) => {
+                self.read_same(a.access, a.lanes, from)?
+            }
+            (InsideAddresses::Strided(from), StridedKind::Packed) => {
                 self.read_packed(a.inst, a.access, a.lanes, from)?
             }
-            (At::Strided(from), Kind::Run) => {
+            (InsideAddresses::Strided(from), StridedKind::Run) => {
                 let strided = a.strided.ok_or("no distance between lanes")?;
                 self.read_run(a.access, a.lanes, from, strided)?
             }
-            (At::Strided(from), Kind::Overlap) => {
+            (InsideAddresses::Strided(from), StridedKind::Overlap) => {
                 self.read_overlap(a.access, a.lanes, from, a.stride().unwrap_or(1))?
             }
             _ if a.vec4 => self.read_vec4(a, at)?,
-            (At::Strided(from), _) => {
+            (InsideAddresses::Strided(from), _) => {
                 self.read_spread(a.access, a.lanes, from, a.stride().unwrap_or(0))?
             }
-            (At::Lanes(..), _) => vec![self.read_lanes(a, at)?],
+            (InsideAddresses::Lanes(..), _) => vec![self.read_lanes(a, at)?],
         };
         if !self.f.inactive_undef.contains(&a.inst) && !self.is_full(args[0]) {
             let mask = self.get(args[0])?;
@@ -56,35 +58,40 @@ impl<'c, 'f> Emit<'c, 'f> {
     pub(super) fn store_inside(
         &mut self,
         a: &Access,
-        at: At<'c>,
+        at: InsideAddresses<'c>,
         args: &[Value],
     ) -> EmitResult<()> {
         let data = self.get_all(Self::data_args(a.access.space, args))?;
         match (at, data.as_slice()) {
-            (At::Strided(to), &[v]) if a.enabled && !self.is_full(args[0]) => {
+            (InsideAddresses::Strided(to), &[v]) if a.enabled && !self.is_full(args[0]) => {
                 let mask = self.get(args[0])?;
                 self.store_masked(mask, v, to)
             }
             _ if a.vec4 => self.write_vec4(a, at, &data),
-            (At::Strided(to), data) => {
-                let stride = (a.kind == Kind::Spread).then_some(a.stride().unwrap_or(0));
+            (InsideAddresses::Strided(to), data) => {
+                let stride = (a.kind == StridedKind::Spread).then_some(a.stride().unwrap_or(0));
                 self.write_at(a.access, a.lanes, stride, data, to)
             }
-            _ => Err("a store to any addresses that is no record".into()),
+            _ => Err("a store to any addresses whose lanes are not vectors".into()),
         }
     }
 
-    /// Where the record of a lane is.
-    fn lane_pointer(&self, a: &Access, at: At<'c>, lane: u16) -> EmitResult<PointerValue<'c>> {
+    /// Where the bytes of a lane are.
+    fn lane_pointer(
+        &self,
+        a: &Access,
+        at: InsideAddresses<'c>,
+        lane: u16,
+    ) -> EmitResult<PointerValue<'c>> {
         match at {
-            At::Strided(first) => {
+            InsideAddresses::Strided(first) => {
                 let stride = a.stride().ok_or("no distance between lanes")?;
                 self.offset_const(first, i64::from(lane) * stride)
             }
-            At::Lanes(base, words, distance) => {
+            InsideAddresses::Lanes(base, words, distance) => {
                 let offset = self.lane_offset(words, a.lanes, lane)?;
-                let record = self.offset(base, offset)?;
-                self.offset_const(record, distance)
+                let lane_start = self.offset(base, offset)?;
+                self.offset_const(lane_start, distance)
             }
         }
     }
@@ -115,7 +122,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Loads of one element a lane, at any addresses.
-    fn read_lanes(&mut self, a: &Access, at: At<'c>) -> EmitResult<V<'c>> {
+    fn read_lanes(&mut self, a: &Access, at: InsideAddresses<'c>) -> EmitResult<V<'c>> {
         let elem = self.type_of(Ty::scalar(a.access.elem));
         let mut all: V = self
             .type_of(Ty::vector(a.access.elem, a.lanes))
@@ -133,7 +140,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         copied.ok_or_else(|| "a copy that is not planned".into())
     }
 
-    /// Loads all records of a copy.
+    /// Loads all vectors of a copy.
     pub(super) fn load_copy(&mut self, id: CopyId) -> EmitResult<()> {
         let copied = self.copy(id)?;
         let lanes = 0..copied.loads[0].lanes;
@@ -143,7 +150,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         Ok(())
     }
 
-    /// Loads the record of a copy's lane.
+    /// Loads the vector of a copy's lane.
     fn load_row(&self, copied: &Copied, lane: u16) -> EmitResult<V<'c>> {
         let first = copied.loads[0];
         let ty = self.exact(Ty::vector(Lane::I32, copied.bytes() as u16 / 4));
@@ -151,7 +158,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         self.load(ty, from)
     }
 
-    /// Stores all records of a copy, loading them here if they are `late`.
+    /// Stores all vectors of a copy, loading them here if they are `late`.
     pub(super) fn store_copy(&mut self, id: CopyId, late: bool) -> EmitResult<()> {
         let copied = self.copy(id)?;
         let first = copied.stores[0];
@@ -160,8 +167,12 @@ impl<'c, 'f> Emit<'c, 'f> {
             _ => Vec::new(),
         };
         let at = self.version.inside(first.inst)?;
-        // Records that fill lines of the cache are written a line at a time.
-        let together = if first.kind == Kind::Packed { LINE } else { 1 };
+        // Vectors that fill lines of the cache are written a line at a time.
+        let together = if first.kind == StridedKind::Packed {
+            LINE
+        } else {
+            1
+        };
         for lane in (0..first.lanes).step_by(usize::from(together)) {
             let row = |lane: u16| match rows.get(usize::from(lane)) {
                 Some(&row) => Ok(row),
@@ -170,15 +181,15 @@ impl<'c, 'f> Emit<'c, 'f> {
             let rows = (lane..lane + together)
                 .map(row)
                 .collect::<EmitResult<_>>()?;
-            let line = self.end_to_end(rows, RECORD as u16 / 4)?;
+            let line = self.end_to_end(rows, VEC4_BYTES as u16 / 4)?;
             let to = self.lane_pointer(&first, at, lane)?;
             self.store(line, to)?;
         }
         Ok(())
     }
 
-    /// Components of records.
-    fn read_vec4(&mut self, a: &Access, at: At<'c>) -> EmitResult<Vec<V<'c>>> {
+    /// Components of vectors, one a lane.
+    fn read_vec4(&mut self, a: &Access, at: InsideAddresses<'c>) -> EmitResult<Vec<V<'c>>> {
         let comps = u16::from(a.access.comps);
         let ty = self.exact(Ty::vector(a.access.elem, comps));
         let mut columns = Vec::with_capacity(usize::from(comps));
@@ -193,8 +204,13 @@ impl<'c, 'f> Emit<'c, 'f> {
         self.transposed(&columns, a.lanes)
     }
 
-    /// Records of components, each stored by itself, in the order of the lanes.
-    fn write_vec4(&mut self, a: &Access, at: At<'c>, data: &[V<'c>]) -> EmitResult<()> {
+    /// Vectors of components, one a lane, each stored by itself, in the order of the lanes.
+    fn write_vec4(
+        &mut self,
+        a: &Access,
+        at: InsideAddresses<'c>,
+        data: &[V<'c>],
+    ) -> EmitResult<()> {
         let comps = data.len() as u16;
         let columns = self.transposed(data, a.lanes)?;
         for lane in 0..a.lanes {
@@ -218,7 +234,7 @@ impl<'c, 'f> Emit<'c, 'f> {
                 .collect::<EmitResult<_>>()?;
             width *= 2;
         }
-        parts.pop().ok_or_else(|| "no records".into())
+        parts.pop().ok_or_else(|| "no vectors".into())
     }
 
     /// Every square of as many lanes as there are vectors, with rows and columns exchanged; there are two or four.
@@ -243,7 +259,7 @@ impl<'c, 'f> Emit<'c, 'f> {
                 }
                 Ok(all)
             }
-            _ => Err("records of another size".into()),
+            _ => Err("vectors of another size".into()),
         }
     }
 

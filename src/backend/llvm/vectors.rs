@@ -3,7 +3,7 @@
 use inkwell::types::VectorType;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::types::{padded_lanes, vector_of};
 use crate::ssa::{Lane, Ty};
 
@@ -12,7 +12,7 @@ pub(super) const fn low_bits(lanes: u16) -> u32 {
     u32::MAX >> (32 - lanes as u32)
 }
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// A lane of a vector.
     pub(super) fn lane(&self, v: V<'c>, lane: u32) -> EmitResult<V<'c>> {
         match v {

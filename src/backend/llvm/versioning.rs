@@ -11,32 +11,32 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Place;
 use crate::backend::access::{AccessGroup, CopyId, Root, Segment, Step, Versions};
 use crate::ssa::{Block, Inst, Value};
 
 /// Where the bytes of an access are that is inside.
 #[derive(Clone, Copy)]
-pub(super) enum At<'c> {
-    /// Lane 0; the others at even distances.
+pub(super) enum InsideAddresses<'c> {
+    /// Lane 0; the others at equal distances.
     Strided(PointerValue<'c>),
     /// The base of the region, offsets of the lanes as words of 64 bits, one or two of them a word, and the distance from there.
     Lanes(PointerValue<'c>, V<'c>, i64),
 }
 
-/// What is known in the version of a part of a block that is translated; nothing outside of versions. [`Emit::in_version`] gives
+/// What is known in the version of a part of a block that is translated; nothing outside of versions. [`LlvmEmitter::in_version`] gives
 /// back what was known around it.
 #[derive(Clone, Default)]
 pub(super) struct Version<'c> {
-    inside: FxHashMap<Inst, At<'c>>,
+    inside: FxHashMap<Inst, InsideAddresses<'c>>,
     full: FxHashSet<Value>,
     rows: FxHashMap<CopyId, Vec<V<'c>>>,
 }
 
 impl<'c> Version<'c> {
     /// Where an access is that is inside.
-    pub(super) fn inside(&self, inst: Inst) -> EmitResult<At<'c>> {
+    pub(super) fn inside(&self, inst: Inst) -> EmitResult<InsideAddresses<'c>> {
         let known = self.inside.get(&inst).copied();
         known.ok_or_else(|| "an access that is not inside".into())
     }
@@ -69,7 +69,7 @@ pub(super) enum End<'c> {
 /// length of a block, 15 s for one of 70,000 LLVM instructions.
 const PART: usize = 512;
 
-impl<'c> Emit<'c, '_> {
+impl<'c> LlvmEmitter<'c, '_> {
     /// Translates steps of a block, and goes on to their end.
     pub(super) fn segment(&mut self, segment: &Segment, end: &End<'c>) -> EmitResult<()> {
         let mut at = 0;
@@ -101,7 +101,7 @@ impl<'c> Emit<'c, '_> {
             Step::Access(inst, how) => self.access_alone(*inst, how),
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
             Step::Check(inst, how) => self.check_buffer(*inst, how),
-            Step::EvenRace(inst, run) => self.check_even_race(*inst, run),
+            Step::AffineRace(inst, race) => self.check_affine_race(*inst, race),
             Step::Inside(access) => {
                 let data = f.inst(access.inst);
                 let at = self.version.inside(access.inst)?;
@@ -274,9 +274,9 @@ impl<'c> Emit<'c, '_> {
             let ty = s.all.ty(self.f);
             let start = if ty.is_scalar() {
                 let offset = self.resize(offset, 64)?;
-                At::Strided(self.offset(base, self.as_int(offset)?)?)
+                InsideAddresses::Strided(self.offset(base, self.as_int(offset)?)?)
             } else {
-                At::Lanes(base, self.lane_words(offset, ty)?, 0)
+                InsideAddresses::Lanes(base, self.lane_words(offset, ty)?, 0)
             };
             for a in &versions.accesses {
                 if s.bounds(a.inst).is_none() {
@@ -284,8 +284,12 @@ impl<'c> Emit<'c, '_> {
                 }
                 let distance = a.reach.at - s.all.from;
                 let at = match start {
-                    At::Strided(start) => At::Strided(self.offset_const(start, distance)?),
-                    At::Lanes(base, words, _) => At::Lanes(base, words, distance),
+                    InsideAddresses::Strided(start) => {
+                        InsideAddresses::Strided(self.offset_const(start, distance)?)
+                    }
+                    InsideAddresses::Lanes(base, words, _) => {
+                        InsideAddresses::Lanes(base, words, distance)
+                    }
                 };
                 self.version.inside.insert(a.inst, at);
             }

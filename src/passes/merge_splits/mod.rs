@@ -7,7 +7,7 @@
 //! Guarantees: the lanes keep their order, so that of overlapping stores the same one wins, and fault records come as
 //! before, each with the line of the instruction that its lane came from ([`crate::ssa::Site::parts`]). What makes
 //! addresses, masks and values of a pair is done on whole vectors where both halves do the same, and put together where not.
-//! A function is left alone where that is not less work, and an access whose halves have evenly spaced addresses where the
+//! A function is left alone where that is not less work, and an access whose halves have affine addresses where the
 //! whole has not.
 //!
 //! Not done: accesses to images, blocks and register storage; pairs with another effect between them. A fault that ends the
@@ -68,22 +68,22 @@ fn pass(f: &mut Function, which: MergeSplits) -> usize {
         let mut g = f.clone();
         let whole = pack::run(&mut g, &pairs);
         dce::run(&mut g);
-        let uneven = uneven(f, &g, &pairs, &whole);
-        if uneven.is_empty() {
+        let no_longer_affine = no_longer_affine(f, &g, &pairs, &whole);
+        if no_longer_affine.is_empty() {
             if work(&g) >= work(f) {
                 return 0;
             }
             *f = g;
             return pairs.len();
         }
-        apart.extend(uneven);
+        apart.extend(no_longer_affine);
     }
     0
 }
 
 /// Lower halves of pairs whose halves have affine addresses, while the merged access in `g` has none.
-fn uneven(f: &Function, g: &Function, pairs: &[Pair], whole: &[Inst]) -> Vec<Inst> {
-    let (before, after) = (shape::even_accesses(f), shape::even_accesses(g));
+fn no_longer_affine(f: &Function, g: &Function, pairs: &[Pair], whole: &[Inst]) -> Vec<Inst> {
+    let (before, after) = (shape::affine_accesses(f), shape::affine_accesses(g));
     let lost = |(pair, whole): &(&Pair, &Inst)| {
         before.contains(&pair.low) && before.contains(&pair.high) && !after.contains(whole)
     };

@@ -35,8 +35,8 @@ pub(super) fn find(f: &Function, which: MergeSplits, apart: &BTreeSet<Inst>) -> 
     let full = |i: Inst| is_full(f, f.inst(i).args[0]);
     pairs.retain(|p| full(p.low) && full(p.high) && sent(p.low));
     if !pairs.is_empty() {
-        let even = shape::even_accesses(f);
-        pairs.retain(|p| !even.contains(&p.low) && !even.contains(&p.high));
+        let affine = shape::affine_accesses(f);
+        pairs.retain(|p| !affine.contains(&p.low) && !affine.contains(&p.high));
     }
     pairs
 }
@@ -53,7 +53,7 @@ fn is_full(f: &Function, mask: Value) -> bool {
     }
 }
 
-/// True for records that are loaded as vectors, and atomics whose results nothing wants.
+/// True for array-of-structs loads, of a vector for each lane, and atomics whose results nothing wants.
 fn is_by_itself(f: &Function, i: Inst, uses: &[u32]) -> bool {
     let data = f.inst(i);
     match &data.op {

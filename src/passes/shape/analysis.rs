@@ -1,4 +1,4 @@
-//! Which integer vectors are evenly spaced: an optimistic fixed point over the function.
+//! Which integer vectors are affine in the lane: an optimistic fixed point over the function.
 
 use crate::passes::edit::{const_lanes, uniform_const};
 use crate::ssa::remark::Cause;
@@ -10,7 +10,7 @@ pub(super) enum Spacing {
     /// Not computed yet.
     Unseen,
     /// Lane `i` is lane 0 plus `i * stride`, in the width of the lane.
-    Even {
+    Affine {
         /// Distance of neighbours, sign-extended from the lane.
         stride: i64,
         /// Only where a run-time test holds.
@@ -26,12 +26,12 @@ impl Spacing {
         match (self, other) {
             (Spacing::Unseen, s) | (s, Spacing::Unseen) => s,
             (
-                Spacing::Even { stride, guarded },
-                Spacing::Even {
+                Spacing::Affine { stride, guarded },
+                Spacing::Affine {
                     stride: s,
                     guarded: g,
                 },
-            ) if stride == s => Spacing::Even {
+            ) if stride == s => Spacing::Affine {
                 stride,
                 guarded: guarded || g,
             },
@@ -113,9 +113,9 @@ fn is_address(f: &Function, v: Value) -> bool {
     !ty.is_scalar() && !ty.lane.is_float() && ty.lane != Lane::I1
 }
 
-fn even(lane: Lane, stride: i64, guarded: bool) -> Spacing {
+fn affine(lane: Lane, stride: i64, guarded: bool) -> Spacing {
     let stride = lane.sign_extend(stride as u64);
-    Spacing::Even { stride, guarded }
+    Spacing::Affine { stride, guarded }
 }
 
 fn result(f: &Function, data: &InstData, r: Value, known: &[Spacing]) -> Spacing {
@@ -126,16 +126,16 @@ fn result(f: &Function, data: &InstData, r: Value, known: &[Spacing]) -> Spacing
     }
     let arg = |n: usize| known[data.args[n].0 as usize];
     match &data.op {
-        Op::Splat => even(lane, 0, false),
+        Op::Splat => affine(lane, 0, false),
         Op::VecConst(bits) => sequence(bits, lane, r),
         Op::Binary(op) => binary(f, *op, data, r, known),
-        Op::Convert(Conv::Trunc) => map(arg(0), |s, g| even(lane, s, g)),
+        Op::Convert(Conv::Trunc) => map(arg(0), |s, g| affine(lane, s, g)),
         Op::Convert(Conv::SExt | Conv::ZExt) if f.ty(data.args[0]).lane != Lane::I1 => {
             let from = f.ty(data.args[0]).lane;
             map(arg(0), |s, g| extended(s, g, r, (ty.lanes, from.bits())))
         }
         Op::Shuffle(indices) if data.args.len() == 1 => match steps(indices) {
-            Some(step) => map(arg(0), |s, g| even(lane, s.wrapping_mul(step), g)),
+            Some(step) => map(arg(0), |s, g| affine(lane, s.wrapping_mul(step), g)),
             None => Spacing::Any(Cause::Shuffled, r),
         },
         Op::Shuffle(_) if matches!(arg(0), Spacing::Any(..)) => arg(0),
@@ -161,7 +161,7 @@ fn cause(f: &Function, op: &Op, data: &InstData) -> Cause {
 
 fn map(s: Spacing, f: impl Fn(i64, bool) -> Spacing) -> Spacing {
     match s {
-        Spacing::Even { stride, guarded } => f(stride, guarded),
+        Spacing::Affine { stride, guarded } => f(stride, guarded),
         other => other,
     }
 }
@@ -171,7 +171,7 @@ fn sequence(bits: &[u64], lane: Lane, at: Value) -> Spacing {
     let difference = |w: &[u64]| lane.sign_extend(w[1].wrapping_sub(w[0]));
     let mut steps = bits.windows(2).map(difference);
     match steps.next() {
-        Some(first) if steps.all(|s| s == first) => even(lane, first, false),
+        Some(first) if steps.all(|s| s == first) => affine(lane, first, false),
         _ => Spacing::Any(Cause::Operation, at),
     }
 }
@@ -185,18 +185,18 @@ fn steps(indices: &[u16]) -> Option<i64> {
     steps.all(|s| s == first).then_some(first)
 }
 
-/// After an extension from `width` bits the lanes are even only if none wraps, which is tested at run time.
+/// After an extension from `width` bits the lanes are affine only if none wraps, which is tested at run time.
 ///
 /// The test sees the ends alone, which is enough while all lanes together span less than the width.
 fn extended(stride: i64, guarded: bool, at: Value, (lanes, width): (u16, u32)) -> Spacing {
     let span = i128::from(stride).abs() * i128::from(lanes - 1);
     if stride == 0 {
-        return Spacing::Even { stride, guarded };
+        return Spacing::Affine { stride, guarded };
     }
     if span >= 1 << width {
         return Spacing::Any(Cause::Wraps, at);
     }
-    Spacing::Even {
+    Spacing::Affine {
         stride,
         guarded: true,
     }
@@ -212,14 +212,14 @@ fn binary(f: &Function, op: BinOp, data: &InstData, r: Value, known: &[Spacing])
             let sign = if op == BinOp::Add { 1 } else { -1 };
             map(x, |s, g| {
                 map(y, |t, h| {
-                    even(lane, s.wrapping_add(t.wrapping_mul(sign)), g || h)
+                    affine(lane, s.wrapping_add(t.wrapping_mul(sign)), g || h)
                 })
             })
         }
-        (BinOp::Mul, Some(c)) => map(x, |s, g| even(lane, s.wrapping_mul(c as i64), g)),
+        (BinOp::Mul, Some(c)) => map(x, |s, g| affine(lane, s.wrapping_mul(c as i64), g)),
         (BinOp::Shl, Some(c)) => {
             let count = c % u64::from(lane.bits());
-            map(x, |s, g| even(lane, s.wrapping_shl(count as u32), g))
+            map(x, |s, g| affine(lane, s.wrapping_shl(count as u32), g))
         }
         // Bits that are the same in all lanes, as the distance is a multiple of what follows them.
         (BinOp::And | BinOp::Or | BinOp::Xor, Some(c)) if same_bits(op, c, lane, x) => x,
@@ -240,7 +240,7 @@ fn binary(f: &Function, op: BinOp, data: &InstData, r: Value, known: &[Spacing])
 
 /// True if a bitwise operation with a constant changes only bits that are the same in all lanes, so that all lanes move by as much.
 pub(super) fn same_bits(op: BinOp, c: u64, lane: Lane, x: Spacing) -> bool {
-    let Spacing::Even { stride, .. } = x else {
+    let Spacing::Affine { stride, .. } = x else {
         return false;
     };
     let changed = match op {
@@ -252,7 +252,7 @@ pub(super) fn same_bits(op: BinOp, c: u64, lane: Lane, x: Spacing) -> bool {
 
 /// What probably holds where lanes have one of two values: one that is the same in all lanes is a limit, which few lanes reach.
 fn beside_limit(x: Spacing, y: Spacing, at: Value) -> Spacing {
-    let limit = |s: Spacing| matches!(s, Spacing::Even { stride: 0, .. });
+    let limit = |s: Spacing| matches!(s, Spacing::Affine { stride: 0, .. });
     match (limit(x), limit(y)) {
         (false, true) => x,
         (true, false) => y,
@@ -276,11 +276,11 @@ fn likely(
     }
     let commutes = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);
     let (x, y, b) = match x {
-        Spacing::Even { stride: 0, .. } if commutes && !f.ty(b).is_scalar() => (y, x, a),
+        Spacing::Affine { stride: 0, .. } if commutes && !f.ty(b).is_scalar() => (y, x, a),
         _ => (x, y, b),
     };
-    let same = f.ty(b).is_scalar() || matches!(y, Spacing::Even { stride: 0, .. });
-    let Spacing::Even { stride, guarded } = x else {
+    let same = f.ty(b).is_scalar() || matches!(y, Spacing::Affine { stride: 0, .. });
+    let Spacing::Affine { stride, guarded } = x else {
         return None;
     };
     let lanes = u64::from(f.ty(r).lanes);
@@ -297,12 +297,12 @@ fn likely(
         (BinOp::LShr | BinOp::AShr, Some(c)) if 1 << c.min(63) >= lanes => 0,
         _ => return None,
     };
-    Some(Spacing::Even { stride, guarded })
+    Some(Spacing::Affine { stride, guarded })
 }
 
 /// Any lane-wise operation on equal lanes gives equal lanes, and `other` on others.
 fn uniform_operands(f: &Function, b: Value, (x, y): (Spacing, Spacing), other: Spacing) -> Spacing {
-    let scalar = Spacing::Even {
+    let scalar = Spacing::Affine {
         stride: 0,
         guarded: false,
     };
@@ -310,7 +310,7 @@ fn uniform_operands(f: &Function, b: Value, (x, y): (Spacing, Spacing), other: S
     map(x, |s, g| {
         map(y, |t, h| {
             if s == 0 && t == 0 {
-                Spacing::Even {
+                Spacing::Affine {
                     stride: 0,
                     guarded: g || h,
                 }

@@ -17,7 +17,7 @@ pub(super) struct Made {
 impl Made {
     /// Shape of an address.
     pub(super) fn affine(&self, v: Value, spacing: &[Spacing]) -> Option<Affine> {
-        let Spacing::Even { stride, .. } = spacing[v.0 as usize] else {
+        let Spacing::Affine { stride, .. } = spacing[v.0 as usize] else {
             return None;
         };
         Some(Affine {
@@ -88,7 +88,7 @@ pub(super) fn compares_ends(
     args: &[Value],
 ) -> bool {
     let stride = |v: Value| match spacing[v.0 as usize] {
-        Spacing::Even { stride, .. } => Some(stride),
+        Spacing::Affine { stride, .. } => Some(stride),
         _ => None,
     };
     let (Some(a), Some(b)) = (stride(args[0]), stride(args[1])) else {
@@ -108,7 +108,7 @@ struct AddressEmitter<'a> {
 impl AddressEmitter<'_> {
     fn stride(&self, v: Value) -> i64 {
         match self.spacing[v.0 as usize] {
-            Spacing::Even { stride, .. } => stride,
+            Spacing::Affine { stride, .. } => stride,
             _ => 0,
         }
     }
@@ -116,7 +116,7 @@ impl AddressEmitter<'_> {
     fn guarded(&self, v: Value) -> bool {
         matches!(
             self.spacing[v.0 as usize],
-            Spacing::Even { guarded: true, .. }
+            Spacing::Affine { guarded: true, .. }
         )
     }
 
@@ -147,7 +147,7 @@ impl AddressEmitter<'_> {
         }
     }
 
-    /// Lane 0 of `v` as a scalar, and the condition under which its lanes are even.
+    /// Lane 0 of `v` as a scalar, and the condition under which its lanes are affine.
     fn base(&mut self, r: &mut Rewriter, i: Inst, v: Value) {
         let data = r.f.inst(i).clone();
         let ty = Ty::scalar(r.f.ty(v).lane);
@@ -294,7 +294,7 @@ impl AddressEmitter<'_> {
         !placed
     }
 
-    /// A comparison of even lanes with one value holds everywhere if it holds at both ends and no
+    /// A comparison of affine lanes with one value holds everywhere if it holds at both ends and no
     /// lane wraps between them.
     fn compare(&mut self, r: &mut Rewriter, cond: ICond, args: &[Value]) -> Option<Value> {
         let (a, b) = (self.scalar(r.f, args[0])?, self.scalar(r.f, args[1])?);

@@ -1,4 +1,4 @@
-//! Address shapes: which accesses go to evenly spaced addresses, and when all their lanes are enabled.
+//! Address shapes: which accesses are affine, and when all their lanes are enabled.
 //!
 //! Guarantees: [`crate::ssa::Function::shapes`] has an entry for each lane-wise load, store and atomic of which
 //! something is known. Where a fact depends on an extension not wrapping between the first and the last lane,
@@ -62,7 +62,7 @@ pub(super) fn run(f: &mut Function) -> usize {
         let shape = Shape {
             addr: made.affine(args[1], &spacing),
             speculative: match speculative.get(args[1].0 as usize) {
-                Some(Spacing::Even { stride, .. }) => Some(*stride),
+                Some(Spacing::Affine { stride, .. }) => Some(*stride),
                 _ => None,
             },
             mask_all: made.all(args[0]),
@@ -79,18 +79,18 @@ pub(super) fn run(f: &mut Function) -> usize {
     f.shapes.len()
 }
 
-/// Accesses whose addresses are evenly spaced, or are likely to be, or as local ids are, whose layout the code tests.
-pub(super) fn even_accesses(f: &Function) -> BTreeSet<Inst> {
+/// Accesses whose addresses are affine, or are likely to be, or as local ids are, whose layout the code tests.
+pub(super) fn affine_accesses(f: &Function) -> BTreeSet<Inst> {
     spaced(f, |s| {
-        matches!(s, Spacing::Even { .. } | Spacing::Any(Cause::LocalIds, _))
+        matches!(s, Spacing::Affine { .. } | Spacing::Any(Cause::LocalIds, _))
     })
 }
 
-/// Lanes of accesses whose addresses are evenly spaced, or are likely to be.
-pub(super) fn even_lanes(f: &Function) -> usize {
-    let even = spaced(f, |s| matches!(s, Spacing::Even { .. }));
+/// Lanes of accesses whose addresses are affine, or are likely to be.
+pub(super) fn affine_lanes(f: &Function) -> usize {
+    let affine = spaced(f, |s| matches!(s, Spacing::Affine { .. }));
     let lanes = |&i: &Inst| usize::from(f.ty(f.inst(i).args[1]).lanes);
-    even.iter().map(lanes).sum()
+    affine.iter().map(lanes).sum()
 }
 
 /// Accesses of whose addresses something holds, or is likely to.
@@ -164,8 +164,8 @@ impl Needs<'_> {
         let mut work = vec![v];
         while let Some(v) = work.pop() {
             let n = v.0 as usize;
-            let even = matches!(self.spacing[n], Spacing::Even { .. });
-            if even && !std::mem::replace(&mut self.bases[n], true) {
+            let affine = matches!(self.spacing[n], Spacing::Affine { .. });
+            if affine && !std::mem::replace(&mut self.bases[n], true) {
                 match self.f.def_inst(v) {
                     Some(data) => work.extend(&data.args),
                     None => work.extend(&self.incoming[n]),

@@ -9,8 +9,8 @@ use std::ops::Range;
 /// Most words that are entered at once.
 const ROW: usize = 64;
 
-/// Elements of enabled lanes at even distances.
-pub(super) struct Even {
+/// Elements of enabled lanes at affine distances.
+pub(super) struct AffineLanes {
     /// From lane to lane: the size of a lane's elements, or 0.
     pub stride: u64,
     /// Of the enabled lanes.
@@ -21,7 +21,7 @@ pub(super) struct Even {
 impl RaceCall {
     /// How the elements of some lanes lie, where those of all enabled ones lie one after the other, or all at one place.
     #[inline(always)]
-    pub(super) fn even(&self, of: Range<usize>) -> Option<Even> {
+    pub(super) fn affine(&self, of: Range<usize>) -> Option<AffineLanes> {
         let size = self.comps as u64 * u64::from(self.bytes);
         let enabled = self.enabled & ones(of.end as u64) as u32 & !(ones(of.start as u64) as u32);
         if enabled == 0 {
@@ -29,10 +29,10 @@ impl RaceCall {
         }
         let first = enabled.trailing_zeros() as usize;
         let last = 31 - enabled.leading_zeros() as usize;
-        if let Addresses::Even(_, stride) = self.addresses {
+        if let Addresses::Affine(_, stride) = self.addresses {
             let known = stride == size || stride == 0 || first == last;
             let stride = if stride == 0 { 0 } else { size };
-            return known.then_some(Even {
+            return known.then_some(AffineLanes {
                 stride,
                 first,
                 last,
@@ -55,7 +55,7 @@ impl RaceCall {
             true => of.fold(0, |d, lane| differs(d, lane, self.flat_at(lane).1)),
             false => of.fold(0, |d, lane| differs(d, lane, self.offset_at(lane))),
         };
-        (differs == 0).then_some(Even {
+        (differs == 0).then_some(AffineLanes {
             stride,
             first,
             last,
@@ -68,17 +68,17 @@ impl RaceCall {
         &self,
         races: &mut Races,
         now: &Now,
-        even: &Even,
+        affine: &AffineLanes,
     ) -> bool {
         let size = self.comps * self.bytes as usize;
         if self.does.atomic {
             return false;
         }
-        let &Even {
+        let &AffineLanes {
             stride,
             first,
             last,
-        } = even;
+        } = affine;
         if stride == 0 && (self.does.writes && first != last) {
             return false;
         }

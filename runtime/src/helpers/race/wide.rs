@@ -59,12 +59,12 @@ pub(in crate::helpers) unsafe extern "C" fn race(
     unsafe { call.by_lanes() }
 }
 
-/// [`super::race_even`] with these vectors.
+/// [`super::race_affine`] with these vectors.
 ///
 /// # Safety
 /// As there, on a processor that has them.
 #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
-pub(in crate::helpers) unsafe extern "C" fn race_even(
+pub(in crate::helpers) unsafe extern "C" fn race_affine(
     group: *mut GroupCtx,
     thread: u32,
     site: u32,
@@ -80,7 +80,7 @@ pub(in crate::helpers) unsafe extern "C" fn race_even(
         by: (thread, site),
         shape,
         of: (surface, enabled),
-        at: (Addresses::Even(first, stride), values),
+        at: (Addresses::Affine(first, stride), values),
     };
     let size = u64::from(shape >> 16 & 0x7FF) << (shape & 3);
     // SAFETY: as promised.
@@ -122,7 +122,7 @@ pub(in crate::helpers) unsafe extern "C" fn race_reads(
         by: (thread, site),
         shape,
         of: (surface, enabled),
-        at: (Addresses::Even(first, stride), std::ptr::null()),
+        at: (Addresses::Affine(first, stride), std::ptr::null()),
     };
     // SAFETY: as promised; reads have no values.
     unsafe {
@@ -168,7 +168,7 @@ impl Call {
             let none = std::ptr::null();
             // SAFETY: as promised.
             let left = unsafe {
-                race_even(
+                race_affine(
                     self.group, by.0, by.1, read.shape, of.0, of.1, read.first, stride, none,
                 )
             };
@@ -235,7 +235,7 @@ impl Call {
         }
     }
 
-    /// Enters an access of enabled lanes to a word each, side by side; of all lanes to a line each, at even distances, if a store changes all or none of
+    /// Enters an access of enabled lanes to a word each, side by side; of all lanes to a line each, at equal distances, if a store changes all or none of
     /// each line; of a single lane to a word; or a read of one place by all enabled lanes, of which the last one stays known. False where it is
     /// another one, or something has to be looked at.
     ///

@@ -1,4 +1,4 @@
-//! What processors with AVX-512 enter at once: words of consecutive lanes, lines of lanes at even distances, and eight lanes anywhere.
+//! What processors with AVX-512 enter at once: words of consecutive lanes, lines of lanes at equal distances, and eight lanes anywhere.
 
 use std::arch::x86_64::*;
 

@@ -28,13 +28,13 @@ fn strides(bytes: i64, unit: i64, store: bool) -> Vec<i64> {
 }
 
 #[test]
-fn even_offsets() {
+fn affine_offsets() {
     let mut rig = Rig::new(21);
     let mut n = 0;
     let mut run = |mut shape: Shape, unit: i64| {
         for stride in strides(shape.reach.bytes as i64, unit, shape.access == "write") {
             n += 1;
-            shape.even = Some(stride);
+            shape.stride = Some(stride);
             rig.run(&shape, if n % 4 == 0 { ALL } else { LESS });
         }
     };
@@ -76,17 +76,17 @@ fn even_offsets() {
             }
         }
     }
-    rig.finish("even offsets");
+    rig.finish("affine offsets");
 }
 
 #[test]
-fn even_offsets_are_recognised() {
+fn affine_offsets_are_recognised() {
     let l = Lanes::new(16, 0, 16, Guard::Flow);
     let mut shape = gather_scaled(Platform::Skl, l, Space::Surface, 4, true);
-    shape.even = Some(4);
+    shape.stride = Some(4);
     let program = Engine::new()
         .unwrap()
-        .program_from_text("even", &shape.kernel(0), shape.platform)
+        .program_from_text("affine", &shape.kernel(0), shape.platform)
         .unwrap();
     let f = program.kernels()[0].ssa(true).unwrap();
     let strides: Vec<i64> = f

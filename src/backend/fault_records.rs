@@ -1,37 +1,37 @@
 //! What the runtime's helpers are told of the lanes of an access that they may record, for every code generator.
 //!
-//! Records number lanes as the thread does: lane 0 of an access is the thread's lane [`Records::first_lane`]. An access that was merged
+//! Records number lanes as the thread does: lane 0 of an access is the thread's lane [`FaultRecords::first_lane`]. An access that was merged
 //! of several is recorded by each of these, with a call for each.
 
 use crate::ssa::Function;
 
 /// The records of an access.
-pub(super) struct Records {
+pub(super) struct FaultRecords {
     /// The thread's number of lane 0.
     pub first_lane: u32,
     /// One call of the helper each.
-    pub parts: Vec<Part>,
+    pub parts: Vec<FaultPart>,
 }
 
 /// Lanes that are recorded as one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct FaultPart {
     /// Number of the access.
     pub site: u32,
     /// Its lanes, a bit each by the numbers of the merged access; all where nothing was merged.
     pub lanes: Option<u32>,
 }
 
-impl Records {
+impl FaultRecords {
     /// Those of an access of a given number of lanes.
-    pub(super) fn new(f: &Function, site: u32, lanes: u16) -> Records {
+    pub(super) fn new(f: &Function, site: u32, lanes: u16) -> FaultRecords {
         let parts = f.sites_of_lanes(site, lanes);
         let merged = parts.len() > 1;
-        let part = |(site, bits)| Part {
+        let part = |(site, bits)| FaultPart {
             site,
             lanes: merged.then_some(bits),
         };
-        Records {
+        FaultRecords {
             first_lane: first_lane(f, site),
             parts: parts.into_iter().map(part).collect(),
         }
@@ -71,11 +71,11 @@ mod tests {
     fn lanes_of_a_merged_access_are_recorded_apart() {
         let mut f = Function::new("merged", 32);
         f.sites = vec![site(0, vec![1, 2]), site(0, vec![]), site(16, vec![])];
-        let part = |site, lanes| Part { site, lanes };
-        let whole = Records::new(&f, 0, 32);
+        let part = |site, lanes| FaultPart { site, lanes };
+        let whole = FaultRecords::new(&f, 0, 32);
         let both = [part(1, Some(0xFFFF)), part(2, Some(0xFFFF_0000))];
         assert_eq!((whole.first_lane, whole.parts), (0, both.to_vec()));
-        let second = Records::new(&f, 2, 16);
+        let second = FaultRecords::new(&f, 2, 16);
         assert_eq!((second.first_lane, second.addresses()), (16, -128));
         assert_eq!(second.parts, [part(2, None)]);
     }
