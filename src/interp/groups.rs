@@ -38,6 +38,18 @@ pub(super) fn is_group(op: Opcode) -> bool {
     )
 }
 
+/// Elements of a source's region that an instruction of `n` channels reads, where these are more or fewer than its channels. `plane`, which
+/// reads no region, is not among them.
+pub(super) fn elements(op: Opcode, source: usize, n: u32) -> u32 {
+    use Opcode as O;
+    match (op, source) {
+        (O::Dp2 | O::Dp3 | O::Dp4 | O::Dph, _) => n.max(4),
+        (O::Sad2 | O::Sad2add, 0 | 1) => n.max(2),
+        (O::Line, 0) => 4,
+        _ => n,
+    }
+}
+
 /// The source with consecutive elements from where it starts.
 fn consecutive(s: &Src) -> Src {
     let mut s = s.clone();

@@ -491,6 +491,7 @@ fn text_reports(body: &str, interpret: bool) -> Vec<(FaultKind, u64, String)> {
 .decl U v_type=G type=ud num_elts=16 align=GRF
 .decl UB v_type=G type=ub num_elts=64 align=GRF alias=<U, 0>
 .decl W v_type=G type=ud num_elts=16 align=GRF
+.decl NW v_type=G type=uw num_elts=32 align=GRF alias=<N, 0>
 .decl P1 v_type=P num_elts=16
 .decl P2 v_type=P num_elts=16
 .decl T6 v_type=T num_elts=1
@@ -562,6 +563,14 @@ fn registers_are_known_lane_by_lane_and_bit_by_bit() {
         (
             loads("    mov (M1, 16) UB(0,0)<4> N(0,0)<1;1,0>\n    shr (M1, 16) U(0,0)<1> U(0,0)<1;1,0> 0x4:ud\n"),
             &[(K::UninitAddress, 16, "address depends on uninitialised variable `U` (byte 1)")],
+        ),
+        // Two bytes of each source, where no third one is left of the variable.
+        (
+            format!(
+                "{copy}    sad2add (M1, 1) NW(0,0)<1> UB(0,62)<1;1,0> UB(0,56)<4;1,0> NW(0,0)<1;1,0>\n{}",
+                LOAD.replace("U.0", "N.0")
+            ),
+            &[],
         ),
         (
             "    (P2) goto (M1, 16) END\n".to_owned(),

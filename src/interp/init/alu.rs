@@ -6,6 +6,7 @@
 use super::rules::Sources;
 use super::shadow::{Row, Unset};
 use crate::interp::error::Halt;
+use crate::interp::groups::{elements, is_group};
 use crate::interp::lanes::{bit, bits, down, first, up};
 use crate::interp::machine::{Machine, Operand};
 use crate::interp::number::mask;
@@ -90,11 +91,9 @@ impl Machine<'_, '_, '_> {
         if self.t.init.is_none() || inst.op == Opcode::Movs {
             return Ok(None);
         }
-        let n = match crate::interp::groups::is_group(inst.op) {
-            true => inst.exec.lanes().max(4),
-            false => inst.exec.lanes(),
-        };
-        let rows = a.srcs.iter().map(|s| self.unset_of(s, n));
+        let n = inst.exec.lanes();
+        let sources = a.srcs.iter().enumerate();
+        let rows = sources.map(|(k, s)| self.unset_of(s, elements(inst.op, k, n)));
         let rows: Vec<Row> = rows.collect::<Result<_, _>>()?;
         let guard = self.unset_guard(inst)?;
         if guard == 0 && !rows.iter().any(Row::any) {
@@ -173,7 +172,9 @@ impl Machine<'_, '_, '_> {
             guard => guard,
         };
         for i in bits(left.lanes) {
-            let unset: Vec<Unset> = rows.iter().map(|row| neighbours(inst.op, row, i)).collect();
+            let unset = rows.iter().enumerate();
+            let unset = unset.map(|(k, row)| neighbours(inst.op, k, row, i));
+            let unset: Vec<Unset> = unset.collect();
             let sources = Sources {
                 operands: &operands,
                 unset: &unset,
@@ -235,7 +236,7 @@ impl Machine<'_, '_, '_> {
             }
             O::Add3o => (s.result(O::Add3, 0, self.dst_type(&a.dst)?, a.sat)?, whole),
             O::Invm | O::Rsqtm | O::Fcvt | O::Srnd => (whole, whole),
-            op if crate::interp::groups::is_group(op) => (whole, whole),
+            op if is_group(op) => (whole, whole),
             op => (
                 s.result(op, a.bfn, self.dst_type(&a.dst)?, a.sat)?,
                 Unset::NONE,
@@ -381,14 +382,18 @@ impl Machine<'_, '_, '_> {
     }
 }
 
-/// What a channel reads of a source: of instructions that look at neighbours, all that its four read. `line` and `plane` read more.
-fn neighbours(op: Opcode, row: &Row, i: usize) -> Unset {
+/// What a channel reads of a source: of instructions that look at neighbours, all that its two or four read. `line` and `plane` read more.
+fn neighbours(op: Opcode, source: usize, row: &Row, i: usize) -> Unset {
     use Opcode as O;
     let together = |all: std::ops::Range<usize>| all.fold(Unset::NONE, |u, k| u.or(row.get(k)));
     match op {
-        O::Dp2 | O::Dp3 | O::Dp4 | O::Dph | O::Sad2 | O::Sad2add => {
+        O::Dp2 | O::Dp3 | O::Dp4 | O::Dph => {
             let start = i & !3;
             together(start..start.saturating_add(4))
+        }
+        O::Sad2 | O::Sad2add if source < 2 => {
+            let start = i & !1;
+            together(start..start.saturating_add(2))
         }
         O::Line | O::Plane => together(0..crate::interp::lanes::MAX),
         _ => row.get(i),
