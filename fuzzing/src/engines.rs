@@ -1,14 +1,13 @@
-//! What can run a program: one line an engine in [`ENGINES`].
+//! What can run a program: [`ENGINES`]. Strategies of the code generators come from the table of axes (`strategies.rs`).
 
 use std::fmt;
+use std::sync::LazyLock;
 
-use visa_jit::backend::Gather;
-#[cfg(feature = "llvm-codegen")]
-use visa_jit::backend::OptLevel;
+use visa_jit::backend::{BackendKind, CodegenEffort, Strategy};
 use visa_jit::isa::{Platform, Type};
 use visa_runtime::{ImageShape, SamplerState};
 
-use crate::{evaluator, native};
+use crate::{evaluator, native, strategies};
 
 /// Value of an `.input` variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,72 +85,106 @@ pub trait Loaded {
 pub struct Engine {
     /// Name in reports.
     pub name: &'static str,
-    /// Makes one for the calling thread.
-    pub make: fn() -> Box<dyn Machine>,
+    runs: Runs,
 }
 
-/// Every engine. The first is what users run; the last ones are independent of code generators.
-pub const ENGINES: &[Engine] = &[
-    Engine {
-        name: "cranelift",
-        make: || native::machine(native::optimised()),
+/// What runs programs.
+#[derive(Clone, Copy)]
+enum Runs {
+    /// Code that a strategy makes of what lowering or all passes leave. `rows`: threads that have all their lanes lie in rows that are
+    /// shorter.
+    Code {
+        strategy: Strategy,
+        passes: bool,
+        rows: bool,
     },
-    Engine {
-        name: "cranelift-plain",
-        make: || native::machine(native::plain()),
+    Interpreter,
+    Evaluator {
+        passes: bool,
     },
-    Engine {
-        name: "cranelift-if-converted",
-        make: || native::machine(native::if_converted()),
-    },
-    Engine {
-        name: "cranelift-unoptimised",
-        make: || native::machine(native::unoptimised()),
-    },
-    Engine {
-        name: "cranelift-separate",
-        make: || native::machine(native::separate()),
-    },
-    Engine {
-        name: "cranelift-rows",
-        make: native::in_rows,
-    },
-    Engine {
-        name: "cranelift-select",
-        make: || native::machine(native::gathering(Gather::Select)),
-    },
-    Engine {
-        name: "cranelift-branch",
-        make: || native::machine(native::gathering(Gather::Branch)),
-    },
-    #[cfg(feature = "llvm-codegen")]
-    Engine {
-        name: "llvm",
-        make: || native::machine(native::llvm(OptLevel::None)),
-    },
-    #[cfg(feature = "llvm-codegen")]
-    Engine {
-        name: "llvm-o2",
-        make: || native::machine(native::llvm(OptLevel::O2)),
-    },
-    #[cfg(feature = "llvm-codegen")]
-    Engine {
-        name: "llvm-unoptimised",
-        make: || native::machine(native::llvm_unoptimised()),
-    },
-    Engine {
-        name: "interp",
-        make: || native::machine(native::interpreted()),
-    },
-    Engine {
-        name: "ssa",
-        make: || evaluator::machine(false),
-    },
-    Engine {
-        name: "ssa-optimised",
-        make: || evaluator::machine(true),
-    },
-];
+}
+
+impl Engine {
+    const fn new(name: &'static str, runs: Runs) -> Engine {
+        Engine { name, runs }
+    }
+
+    /// Makes one for the calling thread.
+    ///
+    /// # Panics
+    /// When this computer cannot run generated code.
+    pub fn make(&self) -> Box<dyn Machine> {
+        match self.runs {
+            Runs::Code {
+                strategy,
+                passes,
+                rows,
+            } => native::generated(strategy, passes, rows),
+            Runs::Interpreter => native::interpreter(),
+            Runs::Evaluator { passes } => evaluator::machine(passes),
+        }
+    }
+}
+
+/// The code of a strategy after all passes.
+const fn code(strategy: Strategy) -> Runs {
+    Runs::Code {
+        strategy,
+        passes: true,
+        rows: false,
+    }
+}
+
+/// The code generator's least effort.
+fn plain(backend: BackendKind) -> Strategy {
+    Strategy::from(backend).tuned(|t| t.codegen = CodegenEffort::None)
+}
+
+/// What lowering makes, as it is, with the code generator's least effort.
+fn unoptimised(backend: BackendKind) -> Runs {
+    Runs::Code {
+        strategy: plain(backend),
+        passes: false,
+        rows: false,
+    }
+}
+
+/// Every engine of this build. The first is what users run; the last ones are independent of code generators. Those in between are one for each
+/// strategy that the table of axes asks for, and those that are something else than a strategy.
+pub static ENGINES: LazyLock<Vec<Engine>> = LazyLock::new(|| {
+    let (cranelift, llvm) = (BackendKind::Cranelift, BackendKind::Llvm);
+    let usual = Strategy::from(cranelift);
+    let rows = Runs::Code {
+        strategy: usual,
+        passes: true,
+        rows: true,
+    };
+    let mut all = vec![
+        Engine::new("cranelift", code(usual)),
+        Engine::new("cranelift-plain", code(plain(cranelift))),
+        Engine::new("cranelift-unoptimised", unoptimised(cranelift)),
+        Engine::new("cranelift-rows", rows),
+    ];
+    all.extend(from_axes(cranelift));
+    if llvm.available().is_ok() {
+        all.push(Engine::new("llvm", code(llvm.into())));
+        all.push(Engine::new("llvm-unoptimised", unoptimised(llvm)));
+        all.extend(from_axes(llvm));
+    }
+    all.extend([
+        Engine::new("interp", Runs::Interpreter),
+        Engine::new("ssa", Runs::Evaluator { passes: false }),
+        Engine::new("ssa-optimised", Runs::Evaluator { passes: true }),
+    ]);
+    all
+});
+
+/// Engines that between them have every value of every axis that a code generator honours, if it is not the usual one.
+pub fn from_axes(backend: BackendKind) -> Vec<Engine> {
+    let strategies = strategies::of(backend).into_iter();
+    let engine = |s| Engine::new(strategies::name(&s).leak(), code(s));
+    strategies.map(engine).collect()
+}
 
 /// Engines by name.
 ///
@@ -230,4 +263,35 @@ pub fn difference(
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use visa_jit::backend::Choice as _;
+
+    /// A new axis, or a new value of one, takes part by itself.
+    #[test]
+    fn every_value_of_every_axis_that_is_honoured_is_in_an_engine() {
+        let built = |backend: &&BackendKind| backend.available().is_ok();
+        for &backend in BackendKind::ALL.iter().filter(built) {
+            for choice @ (axis, value) in strategies::choices() {
+                let takes = |engine: &Engine| match engine.runs {
+                    Runs::Code { strategy, .. } => {
+                        strategy.backend == backend && strategies::has(&strategy, choice)
+                    }
+                    _ => false,
+                };
+                let honoured = strategies::with(backend, choice).is_some();
+                let what = format!("{} --{} {value}", backend.name(), axis.name);
+                assert_eq!(ENGINES.iter().any(takes), honoured, "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_different() {
+        let names: std::collections::BTreeSet<_> = ENGINES.iter().map(|e| e.name).collect();
+        assert_eq!(names.len(), ENGINES.len());
+    }
 }

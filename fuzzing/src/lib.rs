@@ -21,6 +21,7 @@ pub mod flow;
 pub mod kernels;
 mod native;
 pub mod planted;
+mod strategies;
 pub mod sweep;
 
 /// The range that the environment variable `SEEDS` asks for, as `100..200`.

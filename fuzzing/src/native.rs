@@ -3,12 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-#[cfg(feature = "llvm-codegen")]
-use visa_jit::backend::{BackendKind, OptLevel};
-use visa_jit::backend::{
-    Bounds, CodegenEffort, Dispatch, Gather, Masks, Order, RegAlloc, SplitAccesses, Strategy,
-    Tuning,
-};
+use visa_jit::backend::Strategy;
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
@@ -24,109 +19,6 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// Device memory of an engine.
 const MEMORY: u64 = 1 << 26;
 
-/// All passes, and the code generator's optimiser.
-pub(crate) fn optimised() -> EngineOptions {
-    EngineOptions {
-        memory_bytes: MEMORY,
-        ..EngineOptions::default()
-    }
-}
-
-/// All passes, with a tuning.
-fn tuned(tuning: Tuning) -> EngineOptions {
-    EngineOptions {
-        strategy: Strategy {
-            tuning,
-            ..Strategy::default()
-        },
-        ..optimised()
-    }
-}
-
-/// Code under empty masks executed without effect, all blocks put in order, registers allocated in one pass, and one thread to its next barrier a call.
-pub(crate) fn if_converted() -> EngineOptions {
-    let tuning = Tuning {
-        masks: Masks::Select,
-        dispatch: Dispatch::Thread,
-        order: Order::Interleaved,
-        regalloc: RegAlloc::Fast,
-        ..Tuning::DEFAULT
-    };
-    tuned(tuning)
-}
-
-/// All passes, no optimiser.
-pub(crate) fn plain() -> EngineOptions {
-    tuned(Tuning {
-        codegen: CodegenEffort::None,
-        ..Tuning::DEFAULT
-    })
-}
-
-/// All passes, another way of accesses that are not affine, each access with a test of its own, and split accesses merged.
-pub(crate) fn gathering(gather: Gather) -> EngineOptions {
-    tuned(Tuning {
-        gather,
-        bounds: Bounds::Inline,
-        ..MERGED
-    })
-}
-
-/// Split accesses are merged.
-const MERGED: Tuning = Tuning {
-    split_accesses: SplitAccesses::Merge,
-    ..Tuning::DEFAULT
-};
-
-/// All passes, tests in front of blocks that accesses do not share, and all blocks put in order.
-pub(crate) fn separate() -> EngineOptions {
-    tuned(Tuning {
-        bounds: Bounds::Separate,
-        order: Order::Interleaved,
-        ..Tuning::DEFAULT
-    })
-}
-
-/// What lowering makes, as it is.
-pub(crate) fn unoptimised() -> EngineOptions {
-    EngineOptions {
-        passes: PassOptions::none(),
-        ..plain()
-    }
-}
-
-/// All passes, split accesses merged, and LLVM with passes of its own.
-#[cfg(feature = "llvm-codegen")]
-pub(crate) fn llvm(opt: OptLevel) -> EngineOptions {
-    EngineOptions {
-        strategy: Strategy {
-            backend: BackendKind::Llvm,
-            tuning: Tuning { opt, ..MERGED },
-        },
-        ..optimised()
-    }
-}
-
-/// What lowering makes, through LLVM with the least effort.
-#[cfg(feature = "llvm-codegen")]
-pub(crate) fn llvm_unoptimised() -> EngineOptions {
-    EngineOptions {
-        strategy: Strategy {
-            backend: BackendKind::Llvm,
-            tuning: plain().strategy.tuning,
-        },
-        ..unoptimised()
-    }
-}
-
-/// The reference interpreter.
-pub(crate) fn interpreted() -> EngineOptions {
-    EngineOptions {
-        interpret: Some(InterpOptions::default()),
-        ..optimised()
-    }
-}
-
 /// Length of the rows that work-items lie in, where they do.
 const ROW: u32 = 8;
 
@@ -139,29 +31,41 @@ struct Native {
     programs: usize,
 }
 
-/// A machine with these options.
+/// A machine whose programs are what a strategy makes of what lowering or all passes leave. `rows`: threads that have all their lanes lie in
+/// rows of eight work-items.
 ///
 /// # Panics
 /// When this computer cannot run generated code.
-pub(crate) fn machine(options: EngineOptions) -> Box<dyn Machine> {
+pub(crate) fn generated(strategy: Strategy, passes: bool, rows: bool) -> Box<dyn Machine> {
+    let mut options = EngineOptions {
+        strategy,
+        ..EngineOptions::default()
+    };
+    if !passes {
+        options.passes = PassOptions::none();
+    }
+    native(options, rows)
+}
+
+/// The reference interpreter.
+///
+/// # Panics
+/// When there is no address space.
+pub(crate) fn interpreter() -> Box<dyn Machine> {
+    let options = EngineOptions {
+        interpret: Some(InterpOptions::default()),
+        ..EngineOptions::default()
+    };
     native(options, false)
 }
 
-/// A machine with all passes whose threads, if they have all their lanes, lie in rows of eight work-items.
-///
-/// # Panics
-/// When this computer cannot run generated code.
-pub(crate) fn in_rows() -> Box<dyn Machine> {
-    native(optimised(), true)
-}
-
-fn native(options: EngineOptions, rows: bool) -> Box<dyn Machine> {
-    let memory = DeviceMemory::with_capacity(options.memory_bytes).expect("address space");
-    let engine = fresh(&options, &memory);
+fn native(mut options: EngineOptions, rows: bool) -> Box<dyn Machine> {
+    options.memory_bytes = MEMORY;
+    let engine = visa_jit::Engine::with_options(options.clone()).expect("an engine");
     Box::new(Native {
         options,
         rows,
-        memory,
+        memory: engine.memory().clone(),
         engine,
         programs: 0,
     })

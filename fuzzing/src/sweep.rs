@@ -87,7 +87,7 @@ pub struct Sweep<'m> {
 
 /// Machines of some engines for the calling thread.
 pub fn machines(engines: &[Engine]) -> Vec<(&'static str, Box<dyn Machine>)> {
-    engines.iter().map(|e| (e.name, (e.make)())).collect()
+    engines.iter().map(|e| (e.name, e.make())).collect()
 }
 
 /// Tries a row on machines.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "llvm-codegen")]
-use visa_jit::backend::OptLevel;
+use visa_jit::backend::{BackendKind, SplitAccesses, Strategy};
 use visa_jit::container::Zebin;
 use visa_jit::interp::{InterpError, InterpOptions};
 use visa_jit::isa::Platform;
@@ -16,7 +16,6 @@ use visa_jit::lower::LowerError;
 use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Program};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
-use crate::native;
 pub use launch::{Given, Place, Recipe};
 pub use pair::{Pair, compare_pair};
 use visa_test_common::Rng;
@@ -130,6 +129,16 @@ pub struct Bench {
     tiers: bool,
 }
 
+/// LLVM's code with all split accesses merged.
+#[cfg(feature = "llvm-codegen")]
+fn llvm_merged() -> EngineOptions {
+    EngineOptions {
+        strategy: Strategy::from(BackendKind::Llvm)
+            .tuned(|t| t.split_accesses = SplitAccesses::Merge),
+        ..EngineOptions::default()
+    }
+}
+
 impl Bench {
     /// The interpreter and Cranelift, and LLVM too if it is asked for and built in.
     ///
@@ -150,16 +159,16 @@ impl Bench {
                 other_nans,
                 ..InterpOptions::default()
             }),
-            ..native::optimised()
+            ..EngineOptions::default()
         };
         let options = vec![
             ("interp", interpreted(false)),
             ("interp with other NaNs", interpreted(true)),
-            ("cranelift", native::optimised()),
+            ("cranelift", EngineOptions::default()),
         ];
         #[cfg(feature = "llvm-codegen")]
         let options = match llvm {
-            true => [options, vec![("llvm", native::llvm(OptLevel::None))]].concat(),
+            true => [options, vec![("llvm", llvm_merged())]].concat(),
             false => options,
         };
         #[cfg(not(feature = "llvm-codegen"))]
@@ -183,7 +192,7 @@ impl Bench {
         let mut bench = Bench::new(false);
         let options = EngineOptions {
             tier: true,
-            ..native::optimised()
+            ..EngineOptions::default()
         };
         bench.options.push(("tiers", options));
         bench.tiers = true;

@@ -133,7 +133,7 @@ fn sweep(turns: &[Turn], seeds: std::ops::Range<u64>) -> Census {
             s.spawn(|| {
                 let runner = |&turn: &Turn| Runner {
                     turn,
-                    machine: (turn.engine.make)(),
+                    machine: turn.engine.make(),
                     graphs: 0,
                 };
                 let mut runners: Vec<_> = turns.iter().map(runner).collect();
@@ -179,9 +179,9 @@ fn sweep(turns: &[Turn], seeds: std::ops::Range<u64>) -> Census {
 fn lanes_go_their_own_ways() {
     if let Some(seed) = std::env::var("SEED").ok().and_then(|s| s.parse().ok()) {
         println!("{}", text(&generate::graph(seed)));
-        sweep(&always(ENGINES), seed..seed + 1);
+        sweep(&always(&ENGINES), seed..seed + 1);
     } else if let Some(seeds) = visa_fuzzing::seeds() {
-        sweep(&always(ENGINES), seeds);
+        sweep(&always(&ENGINES), seeds);
     } else {
         let missing = sweep(&turns(), 0..visa_test_common::share(7_000, 63)).missing();
         // A plain run has too few for what is rare.
@@ -202,5 +202,5 @@ fn lanes_go_their_own_ways_in_llvms_code() {
 #[test]
 #[ignore = "minutes: every graph on every engine"]
 fn lanes_go_their_own_ways_on_every_engine() {
-    sweep(&always(ENGINES), 0..20_000);
+    sweep(&always(&ENGINES), 0..20_000);
 }

@@ -20,12 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use visa_fuzzing::engines::{
-    ENGINES, Engine, Launch, Loaded, Machine, Outcome, Stop, difference, named,
+    ENGINES, Engine, Launch, Loaded, Machine, Outcome, Stop, difference, from_axes, named,
 };
 use visa_fuzzing::kernels::generate::{exception, kernel};
 use visa_fuzzing::kernels::reduce::reduce;
 use visa_fuzzing::kernels::{Kernel, filetest, mnemonics};
 use visa_fuzzing::sweep::running;
+use visa_jit::backend::BackendKind;
 use visa_jit::isa::{Family, Platform};
 use visa_test_common::share;
 
@@ -188,7 +189,7 @@ fn sweep(engines: &[Engine], seeds: std::ops::Range<u64>, launches: u64) {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let mut machines: Machines = engines.iter().map(|e| (e.name, (e.make)())).collect();
+                let mut machines: Machines = engines.iter().map(|e| (e.name, e.make())).collect();
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= seeds.end || s.lock().unwrap().failures.len() >= 10 {
@@ -239,16 +240,28 @@ fn engines_agree_on_random_kernels() {
 #[test]
 #[cfg(feature = "llvm-codegen")]
 fn llvm_agrees_on_random_kernels() {
-    // Not `llvm-o2`: LLVM's passes make calls of `fminf` out of clamps, and such code is refused.
     let engines = ["interp", "llvm", "llvm-unoptimised"];
     sweep(&named(&engines), 0..20, 4);
 }
 
-/// Accesses that share tests of bounds and pointers, those that do not, and those of which two were made one.
+/// Kernels on every value of every axis, some for each engine.
+fn sweep_axes(backend: BackendKind, each: u64) {
+    for (n, engine) in (0..).zip(from_axes(backend)) {
+        let first = 400 + n * each;
+        sweep(&[named(&["interp"])[0], engine], first..first + each, 4);
+    }
+}
+
 #[test]
-fn shared_and_separate_tests_agree() {
-    let engines = ["interp", "cranelift-separate", "cranelift-branch"];
-    sweep(&named(&engines), 400..400 + share(40, 20), 4);
+fn strategies_agree() {
+    sweep_axes(BackendKind::Cranelift, share(30, 30));
+}
+
+#[test]
+#[cfg(feature = "llvm-codegen")]
+fn llvms_strategies_agree() {
+    // Few, as LLVM's own passes take seconds.
+    sweep_axes(BackendKind::Llvm, 4);
 }
 
 #[test]
@@ -287,8 +300,8 @@ impl Loaded for Spoilt {
 fn a_failing_kernel_becomes_a_small_file_test() {
     let interp = named(&["interp"])[0];
     let mut machines: Machines = vec![
-        ("interp", (interp.make)()),
-        ("spoiler", Box::new(Spoiler((interp.make)()))),
+        ("interp", interp.make()),
+        ("spoiler", Box::new(Spoiler(interp.make()))),
     ];
     let (sound, _) = machines.split_at_mut(1);
     let runs = |seed: &u64| {

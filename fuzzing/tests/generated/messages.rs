@@ -122,7 +122,7 @@ fn sweep(engines: &[Engine], count: usize, launches: u64) {
     std::thread::scope(|s| {
         for _ in 0..2 {
             s.spawn(|| {
-                let mut machines: Machines = engines.iter().map(|e| (e.name, (e.make)())).collect();
+                let mut machines: Machines = engines.iter().map(|e| (e.name, e.make())).collect();
                 while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let mut tally = Tally::default();
                     // Rows of many messages get as many of each.
