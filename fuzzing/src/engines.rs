@@ -91,8 +91,8 @@ pub struct Engine {
 /// What runs programs.
 #[derive(Clone, Copy)]
 enum Runs {
-    /// Code that a strategy makes of what lowering or all passes leave. `rows`: threads that have all their lanes lie in rows that are
-    /// shorter.
+    /// Code that a strategy makes of what lowering or all passes leave. `rows`: threads that have all their lanes lie in rows that
+    /// are shorter.
     Code {
         strategy: Strategy,
         passes: bool,
@@ -149,8 +149,8 @@ fn unoptimised(backend: BackendKind) -> Runs {
     }
 }
 
-/// Every engine of this build. The first is what users run; the last ones are independent of code generators. Those in between are one for each
-/// strategy that the table of axes asks for, and those that are something else than a strategy.
+/// Every engine of this build. The first is what users run, and the last ones are independent of code generators. Those in between
+/// are one for each strategy that the table of axes asks for, and those that no strategy describes.
 pub static ENGINES: LazyLock<Vec<Engine>> = LazyLock::new(|| {
     let (cranelift, llvm) = (BackendKind::Cranelift, BackendKind::Llvm);
     let usual = Strategy::from(cranelift);

@@ -31,8 +31,8 @@ struct Native {
     programs: usize,
 }
 
-/// A machine whose programs are what a strategy makes of what lowering or all passes leave. `rows`: threads that have all their lanes lie in
-/// rows of eight work-items.
+/// A machine whose programs are what a strategy makes of what lowering or all passes leave. `rows`: threads that have all their
+/// lanes lie in rows of eight work-items.
 ///
 /// # Panics
 /// When this computer cannot run generated code.

@@ -1,8 +1,8 @@
 //! Strategies for engines, from the table of axes: a new axis, or a new value of one, takes part without a word here.
 //!
-//! Guarantees: a value is in one of a code generator's strategies if it is honoured on this machine, alone or with one value of another axis. A
-//! strategy has values of many axes at once, so that there are not more strategies than an axis has values. Checks are all in one, and alone
-//! there: they add code of their own. [`crate::planted`] runs each check by itself.
+//! Guarantees: each value that a code generator honours on this machine, alone or with one value of another axis, is in one of its
+//! strategies. A strategy has values of many axes at once, so that there are not more strategies than an axis has values.
+//! Checks are all in one strategy, and alone there, because they add code of their own. [`crate::planted`] runs each by itself.
 
 use visa_jit::backend::{AXES, Axis, BackendKind, Strategy};
 
@@ -28,8 +28,8 @@ fn changed(strategy: &Strategy, choices: &[(&Axis, &str)]) -> Option<Strategy> {
     changed.check().is_ok().then_some(changed)
 }
 
-/// The usual strategy of a code generator with one value, and with one of another axis where that is needed; `None` for values that are not
-/// honoured.
+/// The usual strategy of a code generator with one value, and with one of another axis where that is needed; `None` for values that
+/// are not honoured.
 pub(crate) fn with(backend: BackendKind, choice: Choice) -> Option<Strategy> {
     let usual = Strategy::from(backend);
     let others = choices().filter(|(axis, _)| axis.name != choice.0.name);

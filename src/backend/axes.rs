@@ -1,8 +1,8 @@
-//! THE table of strategy axes: one row an axis.
+//! The one table of strategy axes: a row for each axis.
 //!
 //! Everything that needs an axis reads its row: the enum of its values, the field of [`Tuning`], the command line's option,
-//! `compare --sweep`, the key of the code cache, and the table in `docs/performance.md`. A new axis is a row here, and the code generator
-//! that asks for it. Columns:
+//! `compare --sweep`, the key of the code cache, the engines of `fuzzing`, and the table in `docs/performance.md`. To add an
+//! axis, add a row here, and let the code generator ask for its value. Columns:
 //!
 //! `field: Type = Default, "option", "placeholder", "what it is for" { Variant = "name": "what the value does", … }`
 //!

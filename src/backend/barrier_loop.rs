@@ -1,4 +1,4 @@
-//! The work-group barrier loop: who resumes threads that wait at a barrier, the runtime or the code itself.
+//! The work-group barrier loop: whether the runtime or the code itself resumes threads that wait at a barrier.
 
 use super::{BackendError, Dispatch, Tuning};
 use crate::ssa::{Block, Function, Op, Term};

@@ -1,4 +1,5 @@
-//! Message descriptors: dwords that tell the runtime's helpers what a message does. Code generators pack them, helpers unpack them.
+//! Message descriptors: dwords that tell the runtime's helpers what a message does. Code generators pack them, and helpers unpack
+//! them.
 
 use visa_runtime::abi::{image, rectangle};
 

@@ -1,4 +1,4 @@
-//! What is done when a code generator fails: it is asked again for plainer code.
+//! What happens when a code generator fails: it is asked again, for plainer code.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};

@@ -1,7 +1,7 @@
 //! What the runtime's helpers are told of the lanes of an access that they may record, for every code generator.
 //!
-//! Records number lanes as the thread does: lane 0 of an access is the thread's lane [`FaultRecords::first_lane`]. An access that was merged
-//! of several is recorded by each of these, with a call for each.
+//! Fault records number lanes as the thread does: lane 0 of an access is the thread's lane [`FaultRecords::first_lane`]. If an
+//! access was merged from several, each of these is recorded by itself, with a call of its own.
 
 use crate::ssa::Function;
 

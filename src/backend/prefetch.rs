@@ -1,8 +1,8 @@
 //! Software prefetch: which loads fetch what the next threads will load.
 //!
-//! Threads of a group run one after the other. Where lanes are affine, the next thread's bytes are mostly right after this one's. A processor's own
-//! prefetcher finds such streams, but not reliably between accesses to many other pages: a gather from 1 MiB waited for its indices
-//! in each thread.
+//! Threads of a group run one after the other. If addresses are affine, the next thread's bytes mostly follow this one's. A
+//! processor's own prefetcher finds such streams, but not reliably between accesses to many other pages: with a gather from 1
+//! MiB, each thread waited for its indices.
 
 use rustc_hash::FxHashSet;
 

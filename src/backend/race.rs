@@ -1,4 +1,4 @@
-//! What code generators share of checks of races: the runtime decides what is wrong.
+//! What code generators share of checks of races. The runtime decides what is wrong.
 
 use visa_runtime::abi::race;
 pub(super) use visa_runtime::abi::race::ATTEMPT;

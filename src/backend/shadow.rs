@@ -1,8 +1,8 @@
 //! What checks of device memory read of its shadow, for every code generator.
 //!
-//! A byte of the shadow stands for eight bytes of device memory, and is zero where all of them are a buffer's
-//! ([`visa_runtime::abi::LaunchCtx::shadow`]). A test may read a few bytes more than an access has: it then finds something at the end of a buffer that
-//! is not wrong, and the runtime looks exactly.
+//! A byte of the shadow stands for eight bytes of device memory. It is zero where all of them are a buffer's
+//! ([`visa_runtime::abi::LaunchCtx::shadow`]). A test may read a few bytes more than an access has, and so may fail at the end of
+//! a buffer where nothing is wrong. The runtime then looks exactly.
 
 use std::mem::offset_of;
 

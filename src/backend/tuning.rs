@@ -1,4 +1,4 @@
-//! What of a tuning this machine and the code generators can honour.
+//! Which tunings this machine and the code generators can honour.
 
 use super::axes::{
     BackendKind, CodegenEffort, Cpu, Order, Prefetch, RegAlloc, Tuning, VectorWidth,

@@ -1,4 +1,4 @@
-//! Who reads a value: of the whole function, for what code generators leave out, keep in registers or pass on.
+//! What reads the values of a function, and how often: for what code generators leave out, keep in registers or pass on.
 
 use crate::ssa::{Block, Function, Inst, Value};
 

@@ -1,4 +1,4 @@
-//! Accesses that one test in front of them may find to be inside.
+//! Accesses that one test in front of a part of a block may find to be inside.
 
 use super::AtHand;
 use super::consts;

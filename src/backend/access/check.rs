@@ -1,8 +1,8 @@
 //! How a check of lanes against the buffers of device memory is done, and what a check of races is told of its lanes.
 //!
-//! The usual way compares the lanes with the bounds of the buffer that their pointer points into. Where that is not known, or they are not in it, it
-//! reads the shadow of all bytes that they reach ([`shadow`]). Either is one test where the lanes are known to be affine, else lane by lane. What that finds
-//! odd, the runtime looks at exactly.
+//! The usual way compares the lanes with the bounds of the buffer that their pointer points into. If that buffer is not known, or
+//! the lanes are not in it, the check reads the shadow of all bytes that they reach ([`shadow`]). Either way is one test where
+//! the lanes are known to be affine, else a test for each lane. The runtime looks exactly at what fails the test.
 
 use super::group::{self, Root};
 use super::how::{By, Decider};

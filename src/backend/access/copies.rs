@@ -1,4 +1,6 @@
-//! Lanes of 16 bytes that are loaded and stored and nothing else: they stay as they were read, and those side by side are one copy.
+//! Copies from memory to memory: lanes of 16 bytes that are loaded, stored, and used for nothing else.
+//!
+//! Such lanes are not transposed; they stay as they were read. Lanes side by side are one copy.
 
 use rustc_hash::FxHashSet;
 

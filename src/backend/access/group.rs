@@ -1,8 +1,8 @@
-//! Accesses at constant distances from each other: one bounds test and one pointer for all of them.
+//! Access groups: accesses at constant distances from each other, which share one bounds test and one pointer.
 //!
-//! If the bytes from the lowest to the end of the highest access are inside, every access is, and no 32-bit offset between
-//! them wraps. The test may fail where each access by itself would have passed (an access group over the end
-//! of a wrapped offset); then the general version runs, which is slower and gives the same.
+//! The test covers the bytes from the lowest access to the end of the highest. If all of these are inside, every access is, and
+//! no 32-bit offset between them wraps. The test may fail where each access by itself would have passed, as in a group around the
+//! end of wrapped offsets. The general version runs then, which is slower and gives the same results.
 
 use super::consts;
 use super::strided::MAX_SPAN;

@@ -1,4 +1,4 @@
-//! How a load or store is done that shares no test with others.
+//! How a load or store is done that shares no bounds test with others.
 
 use super::AtHand;
 use super::consts;

@@ -1,4 +1,4 @@
-//! What code generators can do: where their plans differ, and why.
+//! What code generators can do: where their access plans differ, and why.
 
 use super::how::Any;
 use super::strided::Strided;

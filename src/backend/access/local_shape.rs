@@ -1,8 +1,8 @@
-//! Shapes of addresses that the function's table does not have: those made from local ids, whose
-//! layout only the launch knows, and simple constant ones.
+//! Shapes of addresses that the function's table does not have: those made from local ids, whose layout only the launch knows,
+//! and simple constant ones.
 //!
-//! An address is followed through additions, constant factors and extensions to vectors whose
-//! spacing is known. Consecutive (or equal) local ids are tested once a thread.
+//! An address is followed through additions, constant factors and extensions to vectors whose spacing is known. Code tests once a
+//! thread whether local ids are consecutive or equal.
 
 use super::AtHand;
 use super::consts;

@@ -1,8 +1,9 @@
 //! The access plan: how the memory accesses of a function are done, decided once for all code generators.
 //!
-//! [`AccessPlan::new`] reads the IR and [`Limits`], which is what a code generator can do. It says how each lane-wise access is done
-//! ([`How`]), and which parts of blocks exist in two versions, with one test in front that decides for all accesses of the first one
-//! ([`Versions`]). A code generator goes through the [`Step`]s of a block and emits them; it chooses instructions, and nothing else.
+//! [`AccessPlan::new`] reads the IR and [`Limits`], which is what a code generator can do. The plan says how each lane-wise
+//! access is done ([`How`]). It also says which parts of blocks exist in two versions ([`Versions`]): one test in front decides
+//! for all accesses of the first version. A code generator goes through the [`Step`]s of a block and emits them. It chooses
+//! instructions, and nothing else.
 //!
 //! ```text
 //!  shapes of addresses ─► Access: kind, distance from a root ─► AccessGroup: one bounds test, one pointer

@@ -1,11 +1,11 @@
 //! Addresses that only rare paths read.
 //!
-//! An access of affine addresses is done by its scalar base. The addresses of its lanes are read where a test failed, and nowhere
-//! else. A code generator that leaves instructions in the order of the IR would compute them for every access all the same, in
-//! vectors of 64 bits a lane. [`Rare`] says which values have no other use. They are sunk into the rare paths: each block that
-//! reads one computes it anew (rematerialisation).
+//! Code for an access with affine addresses uses their scalar base. The addresses of its lanes are read only where a test failed.
+//! A code generator that keeps instructions in the order of the IR would still compute them for every access, in vectors of 64
+//! bits a lane. [`Rare`] says which values have no other use. They are sunk into the rare paths: each block that reads one
+//! computes it anew (rematerialisation).
 //!
-//! Not of this kind: what takes part in a loop, what another instruction reads, however cheap it is, and the lower part of a long
+//! Left out are values of loops, values that another instruction reads, however cheap they are, and the lower part of a long
 //! chain of operations.
 
 use rustc_hash::FxHashSet;

@@ -1,4 +1,4 @@
-//! Lanes in device memory whose addresses are a scalar and a scaled 32-bit number each: `base + (index << shift)`.
+//! Addresses in device memory that are a scalar and a scaled 32-bit number in each lane: `base + (index << shift)`.
 
 use super::AtHand;
 use super::consts;

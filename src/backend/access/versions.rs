@@ -1,9 +1,11 @@
-//! Which instructions of a block exist twice: once for when one test finds all of its accesses inside, and once for when not.
+//! Which instructions of a block exist twice: for the case that one test finds all of its accesses inside, and for the other.
 //!
-//! A test for each access cuts a block into pieces with a branch each, and values that live across them. One test for all
-//! leaves straight code, in which accesses at constant distances share a pointer, and loads become operands; the other version is
-//! small, as it sends its accesses to the runtime or to gathers and scatters. In the first version, accesses whose addresses are made
-//! from what it loads can be tested when it gets there, and the rest of it is there twice again ([`Scope::Parts`]).
+//! A test for each access would cut a block into pieces, with a branch after each and values that live across them. One test for
+//! all of them leaves straight code. In it, accesses at constant distances share a pointer, and loads become operands. The other
+//! version is small, because it sends its accesses to the runtime or to gathers and scatters.
+//!
+//! The first version may load what other addresses are made from. Accesses to these are tested when the code gets there, and the
+//! rest of the version exists twice again ([`Scope::Parts`]).
 
 use rustc_hash::FxHashSet;
 

@@ -1,7 +1,7 @@
-//! Lane-wise accesses that ask first whether all lanes are inside, whether enabled or not.
+//! Lane-wise accesses that first ask whether all lanes are inside, enabled or not.
 //!
-//! That pays where other lanes are faults, which are rare, so that what is done for them need not be fast; under masks, which
-//! then need not be mixed with the test; and in device memory, where the exact test of a lane is longer.
+//! That pays in three places. Where a lane outside is a fault, which is rare, the code for the other case need not be fast. Under
+//! a mask, the mask need not be combined with the test. In device memory, the exact test of a lane is longer.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};

@@ -1,13 +1,14 @@
-//! Where computations are made to happen in the course of a block.
+//! Scheduling anchors: where in a block computations are made to happen.
 //!
-//! Cranelift keeps loads and stores in order, and puts everything else right in front of the first of these that uses it. Where a
-//! block loads, computes, loads and computes, all loads would come before all that is computed of them, and wait in spilled
-//! registers. So now and then what has been computed is used: [`CraneliftEmitter::compute_here`].
+//! Cranelift keeps loads and stores in order, and puts everything else right in front of the first of these that uses it. If a
+//! block loads, computes, loads and computes, all loads would come before everything that is computed from them, and their
+//! results would wait in spilled registers. So anchors use what has been computed, now and then
+//! ([`CraneliftEmitter::compute_here`]).
 //!
-//! A vector is several pieces. In front of the store at the end of a block, the whole dependence chain of the first piece comes before
-//! that of the second. If the chain is longer than a processor's reorder buffer, it waits for each operation of one piece. There the pieces
-//! are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces ([`OpenSegment`]). Shorter chains, and blocks
-//! with many of them, are left to `schedule.rs`.
+//! A vector is several pieces. In front of the store at the end of a block, the whole dependence chain of the first piece comes
+//! before that of the second. If the chain is longer than a processor's reorder buffer, the processor waits for each operation of
+//! one piece. Such chains are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces
+//! ([`OpenSegment`]). Shorter chains, and blocks with many of them, are left to `schedule.rs`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,6 +1,6 @@
 //! Uniform accesses to consecutive elements.
 //!
-//! One test decides for the whole block; when it fails, a loop goes through the elements.
+//! One test decides for the whole block. If it fails, a loop goes through the elements.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};

@@ -4,10 +4,10 @@
 //! entry(group, first, end) -> head(index, status) -> check -> thread_start -> body ... -> next -> head
 //! ```
 //!
-//! In functions with barriers, `check` skips finished threads, `Return` marks the thread finished and `Suspend` remembers the
-//! barrier; both go on with the next thread. Functions without run group after group in the same way: `head` is reached
+//! In functions with barriers, `check` skips finished threads, `Return` marks the thread as finished, and `Suspend` remembers the
+//! barrier. Both go on with the next thread. Functions without barriers run group after group in the same way: `head` is reached
 //! through `groups(id)`, to which the end of the thread loop returns until the last group is done. With barriers, code for whole
-//! groups ([`BarrierLoop::Code`]) returns to `head` likewise, until no thread waits.
+//! groups ([`BarrierLoop::Code`]) likewise returns to `head` until no thread waits.
 
 use std::mem::{offset_of, size_of};
 

@@ -1,4 +1,4 @@
-//! Values that later instructions of a block can take again.
+//! Values that later instructions of a block can use again.
 
 use rustc_hash::FxHashMap;
 

@@ -1,9 +1,11 @@
 //! Checks of device memory against its buffers.
 //!
-//! The usual path compares lanes with the bounds of the buffer that their pointer points into, if they have one among the arguments. Else it reads the
-//! shadow of all bytes that they reach, enabled or not: zeros say that all are a buffer's. Lanes with affine addresses are one test, others
-//! one for each. Anything else is a call of the runtime, which looks at enabled lanes exactly and records what is wrong; most often nothing is, as
-//! at the end of a buffer whose size is no multiple of eight.
+//! The usual path compares lanes with the bounds of the buffer that their pointer points into, if the pointer is among the
+//! arguments. Else it reads the shadow of all bytes that the lanes reach, enabled or not. Zeros there mean that all of these
+//! bytes are a buffer's. Lanes with affine addresses take one test, others one for each lane.
+//!
+//! Where the test fails, the code calls the runtime, which looks at enabled lanes exactly and records what is wrong. Most often
+//! nothing is, as at the end of a buffer whose size is no multiple of eight.
 
 use std::mem::offset_of;
 

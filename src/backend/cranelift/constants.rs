@@ -1,8 +1,8 @@
-//! Constant vectors near what uses them.
+//! Constant vectors near their uses.
 //!
-//! Cranelift makes one of each, outside of all loops, and register allocation carries it from there to the uses, mostly on the
-//! stack. A reload is as dear as loading the constant itself: such long lives take time to allocate, leave fewer registers for
-//! others, and gain nothing. Scalar constants are made in each block by Cranelift itself.
+//! Cranelift makes each constant once, outside of all loops. Register allocation carries it from there to its uses, mostly on the
+//! stack. A reload costs as much as loading the constant itself, so such long lives gain nothing. They take time to allocate, and
+//! leave fewer registers for others. Cranelift itself makes scalar constants anew in each block.
 
 use rustc_hash::FxHashMap;
 

@@ -1,8 +1,8 @@
 //! What compiled code reads from the launch, group and thread contexts.
 //!
-//! Fields that stay the same while the entry point runs are loaded once in its first block, fields
-//! of the thread once in a block that every thread passes; both grow on demand while the body is
-//! translated, and get their terminators at the end.
+//! Fields that stay the same while the entry point runs are loaded once, in its first block. Fields of the thread are loaded once
+//! in a block that every thread passes. Both blocks grow on demand while the body is translated, and get their terminators at the
+//! end.
 
 use std::mem::offset_of;
 

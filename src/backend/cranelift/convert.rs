@@ -1,7 +1,7 @@
 //! Conversions between lane types.
 //!
-//! Vector conversions go step by step through neighbouring widths. The lane count stays, so the
-//! piece count changes with the width; surplus pieces made from padding are dropped.
+//! Vector conversions go step by step through neighbouring widths. The number of lanes stays, so the number of pieces changes
+//! with the width. Surplus pieces made from padding are dropped.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};

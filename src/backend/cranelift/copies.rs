@@ -1,10 +1,12 @@
-//! Values that Cranelift's optimiser would compute again and again, computed once.
+//! Values that Cranelift's optimiser would compute again and again: they are computed once.
 //!
-//! The optimiser puts what has no effect where its result is used. Where the uses are in several blocks of which none dominates
-//! the others, each of these gets a copy of all that leads to the value: 1,000 sums of 32 lanes on 32 variables, each stored
-//! under a condition of its own, became 245,000 instructions of 8,000. The copies are counted by going through the blocks as the optimiser does. If they
-//! would make a function much larger, the values at the roots of the copied computations are stored where their uses part,
-//! which is a use that dominates the others.
+//! The optimiser places an operation without effects where its result is used. If the uses are in several blocks, and none of
+//! these dominates the others, each of them gets a copy of everything that leads to the value. That made 245,000 instructions of
+//! 8,000, for 1,000 sums of 32 lanes on 32 variables, each stored under a condition of its own.
+//!
+//! The copies are counted by going through the blocks as the optimiser does. If they would make a function much larger, the
+//! values at the roots of the copied computations are stored where their uses part. Such a store is a use that dominates the
+//! others.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;

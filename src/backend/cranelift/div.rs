@@ -1,8 +1,8 @@
 //! Integer division without traps.
 //!
-//! 32-bit and narrower vectors divide in double precision: operands below 2^32 are exact there and
-//! a correctly rounded quotient, truncated, is the integer quotient. 64-bit lanes and scalars use
-//! the divide instruction with divisors that cannot trap.
+//! Lanes of 32 bits and narrower are divided in double precision. Operands below 2^32 are exact there, and the correctly rounded
+//! quotient, truncated, is the integer quotient. 64-bit lanes and scalars use the divide instruction, with divisors that cannot
+//! trap.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};

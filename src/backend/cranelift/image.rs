@@ -1,4 +1,4 @@
-//! Messages to typed surfaces and the sampler: one call of the runtime each.
+//! Messages to typed surfaces and the sampler: one call of the runtime for each.
 
 use std::mem::offset_of;
 

@@ -1,8 +1,8 @@
-//! Lane-wise loads and stores of one element a lane without a call, for addresses of any shape: see
-//! [`crate::backend::Gather`].
+//! Lane-wise loads and stores of one element a lane without a call, for addresses of any shape: see [`crate::backend::Gather`].
 //!
-//! Offsets are compared with the limit in vectors. `select` then reads every lane, those that are not inside from offset 0 of
-//! a base where that is harmless, and clears them; it writes those to the sink. `branch` jumps around them.
+//! Offsets are compared with the limit in vectors. `select` then accesses every lane. Loads read lanes that are not inside from
+//! offset 0 of a base, where that is harmless, and clear them; stores write them to the sink. `branch` jumps around lanes that
+//! are not inside.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as V, types};

@@ -1,4 +1,5 @@
-//! Addresses made from local ids, whose layout only the launch knows: consecutive (or equal) ones are tested once a thread.
+//! Addresses made from local ids, whose layout only the launch knows: code tests once a thread whether the ids are consecutive or
+//! equal.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V};

@@ -1,7 +1,7 @@
 //! Lane masks: two forms, conversions between them, and the operations on them.
 //!
-//! *Bits*: one `i32`, bit `i` is lane `i`, bits beyond the lanes are zero. *Vec(w)*: pieces of
-//! `w`-byte lanes, all ones or all zeros; lanes beyond the mask's are unspecified.
+//! *Bits* is one `i32`: bit `i` is lane `i`, and bits beyond the lanes are zero. *Vec(w)* is pieces of `w`-byte lanes, all ones
+//! or all zeros; lanes beyond the mask's are unspecified.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Type, Value as V, types};

@@ -1,8 +1,7 @@
 //! Decides, before translation, which form each lane mask is kept in.
 //!
-//! Masks connected by logic operations and block parameters form a class; the class takes the
-//! form most of its readers and writers want. Comparisons write, and selects and memory accesses
-//! read, lanes of a certain width; `MaskAny` is satisfied with either form.
+//! Masks that logic operations and block parameters connect form a class. A class takes the form that most of its readers and
+//! writers want. Comparisons write lanes of a certain width; selects and memory accesses read them. `MaskAny` takes either form.
 
 use super::value::{int_lane, piece_count};
 use crate::ssa::{BinOp, Function, Inst, Lane, Op, Space, Ty, UnOp, Value, ValueDef};

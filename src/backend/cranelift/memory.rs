@@ -1,9 +1,9 @@
 //! Memory regions and bounds.
 //!
-//! For an element of `b` bytes a region has a *limit*: the number of offsets at which the element
-//! is wholly inside, `max(size - b + 1, 0)`. An access is in bounds iff its offset is below the
-//! limit, one unsigned comparison. 32-bit spaces count a region as at most `u32::MAX` bytes long.
-//! The *safe base* is the region's base, or the sink when not even offset 0 can be read.
+//! For an element of `b` bytes a region has a *limit*: the number of offsets at which the element is wholly inside,
+//! `max(size - b + 1, 0)`. An access is in bounds if and only if its offset is below the limit, which is one unsigned comparison.
+//! 32-bit spaces count a region as at most `u32::MAX` bytes long. The *safe base* is the region's base, or the sink if not even
+//! offset 0 can be read.
 
 use std::mem::{offset_of, size_of};
 

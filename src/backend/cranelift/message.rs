@@ -1,5 +1,7 @@
-//! Lane-wise loads, stores and atomics for addresses of any shape: vectors go to the runtime in
-//! one call a message, which keeps the code short, unless `lanes.rs` is asked for; scalars are inline.
+//! Lane-wise loads, stores and atomics for addresses of any shape.
+//!
+//! Scalars are inline. Vectors go to the runtime in one call for each message, which keeps the code short, unless `lanes.rs` is
+//! asked for.
 
 use std::mem::offset_of;
 

@@ -1,12 +1,11 @@
 //! Code generation through Cranelift: SSA in, position-independent bytes out.
 //!
-//! Cranelift's vectors are 128 bits wide and many vector operations are missing or make it panic,
-//! so everything is legalised before Cranelift sees it: a vector value is an array of 128-bit
-//! *pieces* (the last one padded with lanes nothing reads), a lane mask is kept either as a bit per
-//! lane in one register or as pieces of all-ones and all-zeros lanes.
+//! Cranelift's vectors have 128 bits, and it lacks many vector operations or panics on them. So everything is legalised before
+//! Cranelift sees it. A vector value is an array of 128-bit *pieces*; the last one is padded with lanes that nothing reads. A
+//! lane mask is either a bit for each lane in one register, or pieces of lanes that are all ones or all zeros.
 //!
-//! Guarantees: the bytes refer to no external symbol and need no relocation; a panic inside
-//! Cranelift comes back as [`BackendError::Internal`]. No code is made executable here.
+//! Guarantees: the bytes refer to no external symbol and need no relocation. A panic inside Cranelift comes back as
+//! [`BackendError::Internal`]. No code is made executable here.
 
 mod affine;
 mod anchors;

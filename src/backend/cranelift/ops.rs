@@ -1,5 +1,5 @@
-//! One SSA instruction at a time: finds the operands' translation, calls the file that knows the
-//! operation, binds the result.
+//! One SSA instruction at a time: finds the translation of the operands, calls the file that knows the operation, and binds the
+//! result.
 
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 

@@ -1,7 +1,7 @@
-//! How much register allocation will have to do, estimated before it runs.
+//! An estimate of how much work register allocation will be, made before it runs.
 //!
-//! The backtracking allocator tries a value at each register, over all instructions that it lives across, and again when it was
-//! evicted or split. With more than a thousand vectors live across some ten thousand instructions that takes minutes.
+//! The backtracking allocator tries each register for a value, over all instructions that the value lives across, and again after
+//! the value was evicted or split. That takes minutes if more than a thousand vectors live across some ten thousand instructions.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Function, Value};

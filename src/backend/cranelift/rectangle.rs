@@ -1,4 +1,4 @@
-//! Two-dimensional blocks: one call of the runtime a message.
+//! Two-dimensional blocks: one call of the runtime for each message.
 
 use std::mem::offset_of;
 

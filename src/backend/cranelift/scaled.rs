@@ -1,7 +1,7 @@
-//! Lanes in device memory whose addresses are a scalar and a scaled 32-bit number each: `base + (index << shift)`.
+//! Addresses in device memory that are a scalar and a scaled 32-bit number in each lane: `base + (index << shift)`.
 //!
-//! Which numbers lie inside is a range that is found in scalars, once for all lanes. The lanes are then compared as 32-bit
-//! numbers, four at a time, and what is wide is made only where it is needed.
+//! The numbers that lie inside are a range, which scalar code finds once for all lanes. The lanes are then compared as 32-bit
+//! numbers, four at a time. They are widened only where that is needed.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};

@@ -1,17 +1,18 @@
 //! The order of instructions in a block: list scheduling under a limit of registers.
 //!
-//! Cranelift's optimiser places what has no effect by demand: in front of a store, all that leads to the first piece of a vector,
-//! then all that leads to the second. That needs few registers. But a dependence chain of twenty operations takes eighty
-//! cycles, and a processor's scheduler holds two or three such chains of those that follow each other. The order of the IR, each operation on all
-//! pieces, has eight chains side by side, and spills.
+//! Cranelift's optimiser places operations without effects by demand: in front of a store comes everything that leads to the
+//! first piece of a vector, then everything that leads to the second. That needs few registers. But a dependence chain of twenty
+//! operations takes eighty cycles, and a processor's scheduler holds only two or three such chains that follow each other. In the
+//! order of the IR, each operation is done on all pieces. That has eight chains side by side, and spills.
 //!
-//! Here a block is put in order again. First by demand ([`demand`]), where the operand with the longest chain comes first, so that sums
-//! are computed term by term and loads come where they are used. Then instructions are issued as a processor with unlimited look-ahead would
-//! ([`Issue`]): the first in that order that does not wait for an operand, unless the values that are live would be more than
-//! there are registers. So the beginning of the next chain fills the gaps of the one before, as long as registers last.
+//! Here a block is put in order again, in two steps. The first is by demand ([`demand`]): the operand with the longest chain
+//! comes first, so that sums are computed term by term, and loads come where they are used. The second issues instructions as a
+//! processor with unlimited look-ahead would ([`Issue`]). It takes the first instruction, in the order of the first step, that
+//! does not wait for an operand, unless more values would be live than there are registers. So the beginning of the next chain
+//! fills the gaps of the one before, as long as registers last.
 //!
-//! Guarantees: an instruction stays in its block, behind what it depends on. What has an effect keeps its order; loads stay between the
-//! same stores.
+//! Guarantees: an instruction stays in its block, behind what it depends on. Instructions with effects keep their order, and
+//! loads stay between the same stores.
 
 use std::collections::BTreeSet;
 

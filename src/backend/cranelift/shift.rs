@@ -1,8 +1,7 @@
 //! Shifts and rotates.
 //!
-//! Cranelift shifts all lanes of a piece by one scalar. Counts that differ between lanes become a
-//! multiplication by a power of two: `x << c` is `x * 2^c`, and `x >> c` is the product
-//! `x * 2^(31-c)` in 64 bits, shifted right by 31.
+//! Cranelift shifts all lanes of a piece by one scalar. Counts that differ between lanes become a multiplication by a power of
+//! two. `x << c` is `x * 2^c`. `x >> c` is the product `x * 2^(31-c)` in 64 bits, shifted right by 31.
 
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 

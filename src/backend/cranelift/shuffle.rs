@@ -1,7 +1,7 @@
-//! Lane shuffles: each result piece is built from the source pieces it needs.
+//! Lane shuffles: each result piece is built from the source pieces that it needs.
 //!
-//! One source piece in order costs nothing; one or two source pieces take one byte shuffle, which
-//! Cranelift turns into the cheapest instruction that matches; more are combined pair by pair.
+//! One source piece in order costs nothing. One or two source pieces take one byte shuffle, which Cranelift turns into the
+//! cheapest instruction that matches. More pieces are combined pair by pair.
 
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 

@@ -1,8 +1,8 @@
-//! Accesses whose enabled lanes probably lie side by side, though nothing says so: addresses that masks choose, or that come on
-//! different ways.
+//! Speculative contiguity checks, for accesses whose enabled lanes probably lie side by side, though nothing proves it: masks
+//! choose their addresses, or the addresses come on different ways.
 //!
-//! From the first lane follows where the others would be. If those that are enabled are there, the access is one of even
-//! addresses; the test costs little beside a message for each lane.
+//! The first lane says where the others would be. If the enabled ones are there, the access is an affine one. The test costs
+//! little beside a message for each lane.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};

@@ -1,5 +1,5 @@
-//! Accesses of several consecutive components a lane, as one struct a lane: each lane moves 16 (or
-//! 8) bytes at a time and the pieces are transposed.
+//! Array-of-structs accesses: each lane moves its consecutive components 16 (or 8) bytes at a time, and the pieces are
+//! transposed.
 
 use cranelift_codegen::ir::{InstBuilder, Value as V};
 

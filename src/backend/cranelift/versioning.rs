@@ -1,5 +1,7 @@
-//! Blocks in two versions, as the access plan says: one for when every access that the test in front is about is inside and every store of
-//! which that is known there has all its lanes, and one for everything else, which sends these accesses to the runtime.
+//! Blocks in two versions, as the access plan says.
+//!
+//! The first version is for the case that every access in the test is inside, and every store of which the test says so has all
+//! its lanes. The other one is for everything else, and sends these accesses to the runtime.
 //!
 //! ```text
 //!  what comes first, what the tests need ─► all inside? ─┬─► straight code ─► end

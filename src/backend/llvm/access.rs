@@ -1,7 +1,7 @@
 //! Lane-wise loads, stores and atomics for addresses of any shape.
 //!
-//! Scalars are inline. Vectors are gathers and scatters where the processor has them (`gather.rs`, `narrow.rs`), and other stores of
-//! single elements are loops (`each.rs`); everything else is one call of the runtime a message.
+//! Scalars are inline. Vectors are gathers and scatters where the processor has them (`gather.rs`, `narrow.rs`). Other stores of
+//! single elements are loops (`each.rs`). Everything else is one call of the runtime for each message.
 
 use std::mem::offset_of;
 

@@ -1,8 +1,8 @@
 //! Fast paths of affine accesses: lane `i` accesses `base + i * stride`.
 //!
-//! One test decides for all lanes: the shape holds, and all bytes between the lowest and the highest lane are inside. Packed
-//! lanes are then one vector load or store, a stride of zero is one scalar load. Stores need a full mask. Loads do not: reading
-//! disabled lanes that are inside has no effect.
+//! One test decides for all lanes: it holds if the addresses are affine and all bytes between the lowest and the highest lane are
+//! inside. Packed lanes are then one vector load or store, and a stride of zero is one scalar load. Stores need a full mask.
+//! Loads do not, because reading disabled lanes that are inside has no effect.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;

@@ -1,7 +1,7 @@
-//! Atomics of integers without a call: the lanes that are enabled and inside, one after the other, in a loop.
+//! Atomics of integers without a call: a loop over the lanes that are enabled and inside.
 //!
-//! Offsets and operands are put into the slot for messages, from where the loop reads them by the lane's number. Old values
-//! come back the same way, if an instruction reads them.
+//! The code first stores offsets and operands in the slot for messages, where the loop reads them by lane number. Old values come
+//! back the same way, if an instruction reads them.
 
 use std::mem::offset_of;
 

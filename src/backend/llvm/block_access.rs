@@ -1,6 +1,6 @@
 //! Uniform accesses to consecutive elements.
 //!
-//! One test decides for the whole block; when it fails, a loop goes through the elements.
+//! One test decides for the whole block. If it fails, a loop goes through the elements.
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, PointerValue};

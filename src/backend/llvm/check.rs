@@ -1,9 +1,12 @@
 //! Checks of device memory against its buffers; [`crate::backend::shadow`] has what code generators share of it.
 //!
-//! The usual path compares lanes with the bounds of the buffer that their pointer points into, if they have one among the arguments. Else it reads the
-//! shadow of all bytes that they reach: zeros say that all are a buffer's. Lanes at a constant distance are one test, whether they are enabled or
-//! not. Others are one for each enabled lane, or none where a function has many of them. Anything else is a call of the runtime, which looks at enabled lanes
-//! exactly and records what is wrong.
+//! The usual path compares lanes with the bounds of the buffer that their pointer points into, if the pointer is among the
+//! arguments. Else it reads the shadow of all bytes that the lanes reach. Zeros there mean that all of these bytes are a
+//! buffer's. Lanes at a constant distance take one test, whether they are enabled or not. Others take one for each enabled lane,
+//! or none in a function with many of them.
+//!
+//! Where there is no test, or it fails, the code calls the runtime, which looks at enabled lanes exactly and records what is
+//! wrong.
 
 use std::mem::offset_of;
 

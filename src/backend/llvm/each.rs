@@ -1,7 +1,7 @@
-//! Stores of lanes at any addresses, in a loop over those that are enabled and inside. It is short, and where no scatter takes the
-//! elements, about as fast as anything else: the processor writes one lane at a time.
+//! Stores of lanes at any addresses, in a loop over those that are enabled and inside.
 //!
-//! Addresses and data are put into the slot for messages, from where the loop reads them by the lane's number.
+//! The loop is short. Where no scatter takes the elements it is about as fast as anything else, because the processor writes one
+//! lane at a time. The code first stores addresses and data in the slot for messages, where the loop reads them by lane number.
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, IntValue};

@@ -1,12 +1,13 @@
-//! LLVM's data of the process, in processes that end or `fork` while threads in the background compile.
+//! LLVM's global data, in processes that end or `fork` while threads in the background compile.
 //!
-//! The first function that LLVM compiles makes most of that data: registries of targets and passes, and what it looks up. A process that
-//! ends destroys it again, the latest first. So a small function is compiled before any thread begins ([`prepare`]): nothing changes the
-//! data afterwards, and a child that `fork` makes has it whole. A handler that is registered then runs before the data is destroyed. It
-//! waits for the functions that are being compiled; no further ones are begun.
+//! The first function that LLVM compiles makes most of that data: registries of targets and passes, and what it looks up. When a
+//! process ends, the data is destroyed, the latest first. So a small function is compiled before any thread begins ([`prepare`]).
+//! Nothing changes the data afterwards, and a child made by `fork` has all of it. A handler that is registered then runs before
+//! the data is destroyed. It waits for the functions that are being compiled, and no further ones are begun.
 //!
-//! What is left: a process that ends on one thread while another is in the middle of [`prepare`], a few milliseconds of its life, may
-//! destroy data that was made since the handler was registered. So may one that ends while a function takes longer than it waits.
+//! Two cases remain. A process may end on one thread while another is in [`prepare`], which takes a few milliseconds; it may then
+//! destroy data that was made since the handler was registered. The same can happen when a process ends while a function takes
+//! longer to compile than the handler waits.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;

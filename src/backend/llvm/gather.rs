@@ -1,7 +1,7 @@
 //! Gathers and scatters: lanes at any addresses, by instructions of the processor that have a mask.
 //!
-//! Where lanes are is an offset in the region for each, or in device memory a scaled number of 32 bits ([`LaneAddresses`]). Bounds of the offset
-//! are then bounds of the number, two scalars, so that nothing is computed in 64 bits for each lane.
+//! [`LaneAddresses`] says where lanes are: at an offset in the region, or in device memory at a scaled 32-bit number. The bounds
+//! of such a number are two scalars, so nothing is computed in 64 bits for each lane.
 
 use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;

@@ -1,4 +1,4 @@
-//! Checks of initialisation: what is done where marks are set.
+//! Checks of initialisation: what happens where marks are set.
 
 use std::mem::offset_of;
 

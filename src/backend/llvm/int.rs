@@ -1,7 +1,7 @@
 //! Integer division and high halves of products.
 //!
-//! Division of vectors goes through doubles, which hold quotients of up to 32 bits exactly; there is no vector
-//! instruction for it, and LLVM would divide lane by lane.
+//! Vectors are divided as doubles, which hold quotients of up to 32 bits exactly. There is no vector instruction for integer
+//! division, and LLVM would divide lane by lane.
 
 use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;

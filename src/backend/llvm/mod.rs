@@ -1,10 +1,11 @@
 //! Code generation through LLVM: SSA in, position-independent bytes out.
 //!
-//! SSA vectors are LLVM vectors of the same length, masks vectors of `i1`; what the processor lacks LLVM splits. Our own
-//! passes have optimised already, so by default none of LLVM's run; its instruction selection and register allocation do.
+//! An SSA vector is an LLVM vector of the same length, and a mask is a vector of `i1`. LLVM splits what the processor has no
+//! instructions for. Our own passes have optimised the function already, so by default none of LLVM's run; only its instruction
+//! selection and register allocation do.
 //!
-//! Guarantees: the bytes refer to no external symbol and need no relocation; floats are computed as the SSA says, without
-//! contraction or other licence; what LLVM reports comes back as a [`BackendError`]. No code is made executable here.
+//! Guarantees: the bytes refer to no external symbol and need no relocation. Floats are computed as the SSA says, without
+//! contraction or other licence. What LLVM reports comes back as a [`BackendError`]. No code is made executable here.
 #![allow(
     unsafe_code,
     reason = "a diagnostic handler, and pointer arithmetic in the IR"

@@ -1,12 +1,13 @@
-//! Gathers of elements of one or two bytes: the processor's gathers take words of 4 bytes, which have them.
+//! Gathers of elements of one or two bytes. The processor's gathers take words of 4 bytes, so each lane gathers a word that has
+//! its element.
 //!
-//! A word may reach up to 3 bytes over the ends of the region, and there may be nothing to read. A word that begins at a multiple of 4
-//! can be read wherever one of its bytes can, as no page ends inside of it. So the *last word*, the one at a multiple of 4 that has the
-//! region's last byte, can be read, and all that lies between an element and its end.
+//! A word may reach up to 3 bytes over the ends of the region, where memory may not be readable. But a word at a multiple of 4
+//! can be read wherever one of its bytes can, because no page ends inside of it. The *last word* is the one at a multiple of 4
+//! that has the region's last byte. It can be read, and so can everything between an element and its end.
 //!
-//! By 32-bit numbers ([`Window`]), each lane gathers the word that begins with its element, or the last word if that begins earlier,
-//! and shifts it. Numbers count units of 1, 2, 4 or 8 bytes. Words begin at multiples of the unit, or of 4 where the unit is larger,
-//! so that none begins before the first one that can be read.
+//! With 32-bit numbers ([`Window`]), each lane gathers the word that begins with its element, or the last word if that begins
+//! earlier, and shifts it. Numbers count units of 1, 2, 4 or 8 bytes. Words begin at multiples of the unit, or of 4 where the
+//! unit is larger, so that none begins before the first one that can be read.
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};

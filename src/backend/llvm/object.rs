@@ -1,7 +1,7 @@
 //! From the ELF object that LLVM writes to self-contained bytes.
 //!
-//! Code comes first, the constants it reads after it, and every relocation between the two is applied: they are
-//! relative, so the bytes run wherever they are put. A symbol from outside is an error: nothing would resolve it.
+//! Code comes first, and the constants that it reads after it. Every relocation between the two is applied. They are relative, so
+//! the bytes run wherever they are put. A symbol from outside is an error, because nothing would resolve it.
 
 use object::{
     Object, ObjectSection, ObjectSymbol, Relocation, RelocationTarget, SectionIndex, SectionKind,

@@ -1,4 +1,4 @@
-//! Checks of races: one call of the runtime for each access, which compares it with earlier ones and enters it.
+//! Checks of races: one call of the runtime for each access, which compares the access with earlier ones and enters it.
 
 use std::mem::offset_of;
 

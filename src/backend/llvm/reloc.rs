@@ -1,5 +1,7 @@
-//! Relocations inside one piece of code: what the linker would write, for the kinds that LLVM uses in code that refers to
-//! itself only. All are relative to the place they stand at, so the piece may be put anywhere.
+//! Relocations inside one piece of code: what a linker would write, for the kinds that LLVM uses in code that refers only to
+//! itself.
+//!
+//! All are relative to the place where they stand, so the piece may be put anywhere.
 
 use object::elf::{
     R_AARCH64_ADR_PREL_LO21, R_AARCH64_LD_PREL_LO19, R_AARCH64_PREL32, R_AARCH64_PREL64,

@@ -1,9 +1,9 @@
-//! Accesses whose enabled lanes probably lie side by side, though nothing says so: addresses that masks choose, or that come on
-//! different ways.
+//! Speculative contiguity checks, for accesses whose enabled lanes probably lie side by side, though nothing proves it: masks
+//! choose their addresses, or the addresses come on different ways.
 //!
-//! From one lane follows where the others would be. One comparison tells whether those that are enabled and inside are there, and
-//! a masked load or store does the access. The lane is the first one, which is quickly had; if that fails, as it is disabled, the
-//! first one that counts; otherwise it is a gather or a scatter.
+//! One lane says where the others would be. A comparison tells whether those that are enabled and inside are there; if so, a
+//! masked load or store does the access. The code tries the first lane of all, which is quick to find. If that fails because this
+//! lane is disabled, it tries the first one that counts. If that fails, the access is a gather or a scatter.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;

@@ -1,8 +1,8 @@
 //! Machines that code is made for ahead of time: their processor features, by the runtime's names and by LLVM's.
 //!
-//! A kernel that is compiled ahead of time says which features its code needs, and the runtime looks for them by name
-//! before it calls any of it. So LLVM is told of an architecture without extensions, and of each feature by itself: what it
-//! may use is what the kernel says.
+//! A kernel that is compiled ahead of time says which features its code needs. The runtime looks for them by name before it calls
+//! any of the code. So LLVM is told of an architecture without extensions, and of each feature by itself: it may use what the
+//! kernel says, and nothing else.
 
 use std::collections::BTreeSet;
 

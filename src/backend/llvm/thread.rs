@@ -4,10 +4,10 @@
 //! entry(group, first, end) -> head(index, status) -> check -> start -> body ... -> next -> head
 //! ```
 //!
-//! As in every code generator of this ABI: in functions with barriers, `check` skips finished threads, `Return` marks the
-//! thread finished and `Suspend` remembers the barrier; both go on with the next thread. Functions without run group
-//! after group: `head` is reached through `groups(id)`, to which the end of the loop returns until the last group is done.
-//! With barriers, code for whole groups ([`BarrierLoop::Code`]) returns to `head` likewise, until no thread waits.
+//! It is that of every code generator for this ABI. In functions with barriers, `check` skips finished threads, `Return` marks
+//! the thread as finished, and `Suspend` remembers the barrier. Both go on with the next thread. Functions without barriers run
+//! group after group: `head` is reached through `groups(id)`, to which the end of the loop returns until the last group is done.
+//! With barriers, code for whole groups ([`BarrierLoop::Code`]) likewise returns to `head` until no thread waits.
 
 use std::mem::{offset_of, size_of};
 

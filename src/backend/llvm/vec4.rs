@@ -1,7 +1,9 @@
-//! Accesses that are known to be inside, and vec4 accesses: the components of a lane, one after the other in memory, as one vector.
+//! Accesses that are known to be inside, and vec4 accesses: the components of a lane, one after the other in memory, as one
+//! vector.
 //!
-//! Lanes that load several components get a vector each, and transposing makes vectors of components of them; stores go the
-//! other way. What is only copied from memory to memory stays as it was read, and vectors that stand side by side are one.
+//! Lanes that load several components get a vector each. Transposing these gives a vector for each component, and stores go the
+//! other way. Lanes that are only copied from memory to memory stay as they were read, and vectors that stand side by side are
+//! one.
 
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
