@@ -2,7 +2,6 @@
 
 mod division;
 mod eval;
-#[path = "gen.rs"]
 mod generate;
 mod golden;
 mod half_calls;
