@@ -101,7 +101,7 @@ fn reads_at_the_same_addresses_are_checked_at_once() {
             let (_, plan) = plan(&body, &shapes, limits);
             // Versions have their own steps.
             let text = format!("{:?}", steps(&plan));
-            let [affine, done] = ["AffineRace", "Checked"].map(|step| text.matches(step).count());
+            let [affine, done] = ["AffineRace(", "Checked("].map(|step| text.matches(step).count());
             assert_eq!(done > 0, twins, "{body}");
             assert!(!twins || affine == 1, "{body}");
         }
