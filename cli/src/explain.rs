@@ -16,7 +16,7 @@ use super::exit::{Exit, Failure};
 use super::run::{self, Oob};
 use super::spec::Extent;
 use visa_jit::engine::{
-    AccessReport, AddressShape, Bounds, Decision, Engine, Kernel, Launch, PlanLine, Remark,
+    AccessReport, AddressShape, BoundsTest, Decision, Engine, Kernel, Launch, PlanLine, Remark,
     Specialised, Way, Why,
 };
 
@@ -111,7 +111,7 @@ struct Row {
     way: Way,
     /// Lanes that are accessed one by one.
     one_by_one: u16,
-    bounds: Bounds,
+    bounds: BoundsTest,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -60,7 +60,7 @@ mod upgrade;
 mod variables;
 
 pub use crate::backend::PlanLine;
-pub use crate::ssa::remark::{Bounds, Decision, Remark, Way, Why};
+pub use crate::ssa::remark::{BoundsTest, Decision, Remark, Way, Why};
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;
 pub use error::{Class, Error};

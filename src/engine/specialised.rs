@@ -7,7 +7,7 @@ use super::kernel::Kernel;
 use super::launch::Launch;
 use crate::backend::{CodeObject, OobPolicy, PlanLine, StackUse, or_plainer};
 use crate::lower::LocalIdShape;
-use crate::ssa::remark::{Bounds, Decision, Way, Why};
+use crate::ssa::remark::{BoundsTest, Decision, Way, Why};
 use crate::ssa::{self, Inst, Line, Op, Remark};
 
 /// The code that a launch runs, the IR that it was made from, and what was decided on the way.
@@ -41,7 +41,7 @@ pub struct AccessReport {
     /// The code.
     pub way: Way,
     /// How it is kept inside of memory.
-    pub bounds: Bounds,
+    pub bounds: BoundsTest,
 }
 
 /// How the addresses of an access run over its lanes.

@@ -35,7 +35,7 @@ pub enum Decision {
         /// By which code.
         way: Way,
         /// How it is kept inside of memory.
-        bounds: Bounds,
+        bounds: BoundsTest,
     },
     /// Something that is known about masks saved work.
     MaskUsed(&'static str),
@@ -126,7 +126,7 @@ pub enum Way {
 
 /// How an access is kept inside of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bounds {
+pub enum BoundsTest {
     /// One test of its own.
     Tested,
     /// A test that decides for other accesses too, and is counted there.
@@ -208,49 +208,49 @@ impl Way {
     }
 }
 
-impl Bounds {
+impl BoundsTest {
     /// Name for scripts.
     pub const fn name(self) -> &'static str {
         match self {
-            Bounds::Tested => "tested",
-            Bounds::Shared => "shared",
-            Bounds::Removed => "removed",
-            Bounds::Lanes => "lanes",
-            Bounds::AllLanes => "all-lanes",
-            Bounds::Runtime => "runtime",
+            BoundsTest::Tested => "tested",
+            BoundsTest::Shared => "shared",
+            BoundsTest::Removed => "removed",
+            BoundsTest::Lanes => "lanes",
+            BoundsTest::AllLanes => "all-lanes",
+            BoundsTest::Runtime => "runtime",
         }
     }
 
     /// True for accesses without a test of their own.
     pub const fn is_saved(self) -> bool {
-        matches!(self, Bounds::Shared | Bounds::Removed)
+        matches!(self, BoundsTest::Shared | BoundsTest::Removed)
     }
 }
 
-impl fmt::Display for Bounds {
+impl fmt::Display for BoundsTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Bounds::Tested => "one bounds test; where it fails, the runtime does the access",
-            Bounds::Shared => "no bounds test of its own: another access's covers it",
-            Bounds::Removed => "no bounds test: surely inside",
-            Bounds::Lanes => "a bounds test for each lane",
-            Bounds::AllLanes => "one bounds test for all lanes; where it fails, one for each",
-            Bounds::Runtime => "the runtime tests bounds",
+            BoundsTest::Tested => "one bounds test; where it fails, the runtime does the access",
+            BoundsTest::Shared => "no bounds test of its own: another access's covers it",
+            BoundsTest::Removed => "no bounds test: surely inside",
+            BoundsTest::Lanes => "a bounds test for each lane",
+            BoundsTest::AllLanes => "one bounds test for all lanes; where it fails, one for each",
+            BoundsTest::Runtime => "the runtime tests bounds",
         })
     }
 }
 
 /// How accesses are done for which every code generator has one way.
-pub fn fixed_way(f: &Function, op: &Op, args: &[Value]) -> Option<(Way, Bounds)> {
+pub fn fixed_way(f: &Function, op: &Op, args: &[Value]) -> Option<(Way, BoundsTest)> {
     let lanes = |n: usize| args.get(n).map_or(1, |&v| f.ty(v).lanes);
     match op {
-        Op::Image(_) => Some((Way::Runtime(lanes(1)), Bounds::Runtime)),
-        Op::Load2d(_) | Op::Store2d(_) => Some((Way::Runtime(1), Bounds::Runtime)),
+        Op::Image(_) => Some((Way::Runtime(lanes(1)), BoundsTest::Runtime)),
+        Op::Load2d(_) | Op::Store2d(_) => Some((Way::Runtime(1), BoundsTest::Runtime)),
         Op::BlockLoad(m) | Op::BlockStore(m) => {
             let way = if m.n == 1 { Way::Scalar } else { Way::Vector };
             let bounds = match f.fixed_registers(*m, args) {
-                Some(_) => Bounds::Removed,
-                None => Bounds::Tested,
+                Some(_) => BoundsTest::Removed,
+                None => BoundsTest::Tested,
             };
             Some((way, bounds))
         }
@@ -259,10 +259,10 @@ pub fn fixed_way(f: &Function, op: &Op, args: &[Value]) -> Option<(Way, Bounds)>
 }
 
 /// How accesses of any addresses are done without gathers.
-pub const fn any_way(lanes: u16) -> (Way, Bounds) {
+pub const fn any_way(lanes: u16) -> (Way, BoundsTest) {
     match lanes {
-        1 => (Way::Scalar, Bounds::Tested),
-        n => (Way::Runtime(n), Bounds::Runtime),
+        1 => (Way::Scalar, BoundsTest::Tested),
+        n => (Way::Runtime(n), BoundsTest::Runtime),
     }
 }
 
@@ -272,7 +272,7 @@ impl Serialize for Way {
     }
 }
 
-impl Serialize for Bounds {
+impl Serialize for BoundsTest {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.name())
     }

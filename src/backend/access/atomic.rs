@@ -4,7 +4,7 @@ use super::how::at_most;
 use super::limits::Limits;
 use crate::backend::uses;
 use crate::isa::AtomicOp;
-use crate::ssa::remark::{self, Bounds, Way};
+use crate::ssa::remark::{self, BoundsTest, Way};
 use crate::ssa::{AtomicAccess, Function, Inst, Op, Space};
 
 /// Most atomics of vectors in a function that have straight code for all lanes beside their loop.
@@ -37,11 +37,11 @@ pub(in crate::backend) struct AtomicHow {
 
 impl AtomicHow {
     /// For remarks.
-    pub(super) const fn way(self, lanes: u16) -> (Way, Bounds) {
+    pub(super) const fn way(self, lanes: u16) -> (Way, BoundsTest) {
         match self.way {
-            AtomicWay::Message => (Way::Runtime(lanes), Bounds::Runtime),
+            AtomicWay::Message => (Way::Runtime(lanes), BoundsTest::Runtime),
             AtomicWay::Scalar => remark::any_way(1),
-            AtomicWay::Loop | AtomicWay::Straight => (Way::Lanes(lanes), Bounds::Lanes),
+            AtomicWay::Loop | AtomicWay::Straight => (Way::Lanes(lanes), BoundsTest::Lanes),
         }
     }
 }

@@ -6,8 +6,8 @@
 
 use super::consts;
 use super::strided::MAX_SPAN;
-use crate::backend::Bounds as Tests;
-use crate::ssa::remark::Bounds;
+use crate::backend::Bounds;
+use crate::ssa::remark::BoundsTest;
 use crate::ssa::{BinOp, Function, Inst, Op, Space, Ty, Value};
 
 /// What addresses count from.
@@ -140,12 +140,12 @@ impl AccessGroup {
     }
 
     /// How the bounds of an access are known, if it is one of these: the first stands for the test.
-    pub(in crate::backend) fn bounds(&self, inst: Inst) -> Option<Bounds> {
+    pub(in crate::backend) fn bounds(&self, inst: Inst) -> Option<BoundsTest> {
         let place = self.members.iter().position(|&(i, _)| i == inst)?;
         Some(if place == 0 {
-            Bounds::Tested
+            BoundsTest::Tested
         } else {
-            Bounds::Shared
+            BoundsTest::Shared
         })
     }
 
@@ -164,11 +164,11 @@ impl AccessGroup {
 /// Accesses put together as long as one test covers them, unless each is to have a test of its own.
 pub(in crate::backend) fn access_groups(
     accesses: impl IntoIterator<Item = (Inst, Reach)>,
-    tests: Tests,
+    tests: Bounds,
 ) -> Vec<AccessGroup> {
     let mut groups: Vec<AccessGroup> = Vec::new();
     for (inst, reach) in accesses {
-        let share = tests == Tests::Hoisted;
+        let share = tests == Bounds::Hoisted;
         if !(share && groups.iter_mut().any(|group| group.take(inst, &reach))) {
             groups.push(AccessGroup {
                 all: reach,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     /// Which accesses of sixty-four bytes share a test.
-    fn grouped(f: &Function, addresses: &[Value], tests: Tests) -> Vec<Vec<u32>> {
+    fn grouped(f: &Function, addresses: &[Value], tests: Bounds) -> Vec<Vec<u32>> {
         let numbered = (0..).map(Inst).zip(addresses.iter().map(|&a| up(f, a)));
         let groups = access_groups(numbered, tests);
         let members = |g: &AccessGroup| g.members.iter().map(|(i, _)| i.0).collect();
@@ -265,16 +265,16 @@ mod tests {
     fn near_accesses_share_a_test() {
         let (f, v) = sums(&[64, 1 << 25, 8]);
         let groups = |tests| grouped(&f, &v, tests);
-        assert_eq!(groups(Tests::Hoisted), [[0, 1], [2, 3]]);
-        assert_eq!(groups(Tests::Separate), [[0], [1], [2], [3]]);
+        assert_eq!(groups(Bounds::Hoisted), [[0, 1], [2, 3]]);
+        assert_eq!(groups(Bounds::Separate), [[0], [1], [2], [3]]);
         let numbered = [Inst(5), Inst(6)]
             .into_iter()
             .zip([up(&f, v[1]), up(&f, v[0])]);
-        let group = &access_groups(numbered, Tests::Hoisted)[0];
+        let group = &access_groups(numbered, Bounds::Hoisted)[0];
         assert_eq!((group.all.from, group.all.to, group.bytes()), (0, 128, 128));
         assert_eq!(group.members, [(Inst(5), 64), (Inst(6), 0)]);
-        assert_eq!(group.bounds(Inst(5)), Some(Bounds::Tested));
-        assert_eq!(group.bounds(Inst(6)), Some(Bounds::Shared));
+        assert_eq!(group.bounds(Inst(5)), Some(BoundsTest::Tested));
+        assert_eq!(group.bounds(Inst(6)), Some(BoundsTest::Shared));
         assert_eq!(group.bounds(Inst(7)), None);
     }
 
@@ -287,7 +287,7 @@ mod tests {
             ..up(&f, v[0])
         };
         assert_eq!(
-            grouped(&f, &[v[0], other, v[1]], Tests::Hoisted),
+            grouped(&f, &[v[0], other, v[1]], Bounds::Hoisted),
             [vec![0, 2], vec![1]]
         );
         assert!(!slm.is_beside(&up(&f, v[0])) && !slm.is_apart(&up(&f, v[1])));

@@ -7,7 +7,7 @@ use super::local_shape::{Sum, local_shape};
 use super::scaled::Scaled;
 use super::strided::{Strided, StridedKind};
 use crate::backend::Gather;
-use crate::ssa::remark::{self, Bounds, Way};
+use crate::ssa::remark::{self, BoundsTest, Way};
 use crate::ssa::shape::Affine;
 use crate::ssa::{Function, Inst, MemAccess, Op, Space, Value};
 
@@ -69,13 +69,13 @@ pub(in crate::backend) enum Any {
 
 impl Any {
     /// For remarks.
-    pub(super) const fn way(self, lanes: u16) -> (Way, Bounds) {
+    pub(super) const fn way(self, lanes: u16) -> (Way, BoundsTest) {
         match self {
             Any::Gather | Any::GatherPairs | Any::GatherScaled { .. } => {
-                (Way::Gather, Bounds::Lanes)
+                (Way::Gather, BoundsTest::Lanes)
             }
-            Any::Inline { once: false } | Any::Loop(_) => (Way::Lanes(lanes), Bounds::Lanes),
-            Any::Inline { once: true } | Any::Vec4 => (Way::Lanes(lanes), Bounds::AllLanes),
+            Any::Inline { once: false } | Any::Loop(_) => (Way::Lanes(lanes), BoundsTest::Lanes),
+            Any::Inline { once: true } | Any::Vec4 => (Way::Lanes(lanes), BoundsTest::AllLanes),
             Any::Scalar | Any::Message | Any::RareMessage => remark::any_way(lanes),
         }
     }
@@ -119,13 +119,13 @@ impl AffineAccess {
     }
 
     /// How it is kept inside.
-    pub(super) const fn bounds(&self, limits: &Limits) -> Bounds {
+    pub(super) const fn bounds(&self, limits: &Limits) -> BoundsTest {
         match &self.by {
-            _ if self.is_certain() => Bounds::Removed,
+            _ if self.is_certain() => BoundsTest::Removed,
             By::Speculation(_) if matches!(limits.speculation, Speculation::Masked) => {
-                Bounds::Lanes
+                BoundsTest::Lanes
             }
-            _ => Bounds::Tested,
+            _ => BoundsTest::Tested,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::place::Place;
 use super::rare::Rare;
 use super::versions::{MIN_ACCESSES, Part};
 use crate::backend::uses;
-use crate::ssa::remark::{self, Bounds, Decision, Remark, Why};
+use crate::ssa::remark::{self, BoundsTest, Decision, Remark, Why};
 use crate::ssa::{Block, Function, Inst, Op, Value};
 
 /// How the memory accesses of a function are done.
@@ -139,11 +139,11 @@ pub(in crate::backend) struct Versions {
 
 impl Versions {
     /// How the bounds of an access of the fast version are known.
-    pub(super) fn bounds(&self, a: &Access) -> Bounds {
+    pub(super) fn bounds(&self, a: &Access) -> BoundsTest {
         let known = self.groups.iter().find_map(|group| group.bounds(a.inst));
         match known {
-            Some(Bounds::Tested) if a.strided.is_none() => Bounds::Lanes,
-            known => known.unwrap_or(Bounds::Removed),
+            Some(BoundsTest::Tested) if a.strided.is_none() => BoundsTest::Lanes,
+            known => known.unwrap_or(BoundsTest::Removed),
         }
     }
 

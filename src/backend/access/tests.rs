@@ -693,15 +693,15 @@ line 5     store.flat.i8x1, 16 lanes: 16 scalars (scaled 32-bit numbers, which b
 
 #[test]
 fn remarks_are_those_of_the_usual_way() {
-    use crate::ssa::remark::{Bounds, Decision, Way};
+    use crate::ssa::remark::{BoundsTest, Decision, Way};
     let (f, plan) = plan(TWO, &[affine(2, 4), affine(7, 0)], &WHOLE);
     let decisions: Vec<Decision> = plan.remarks(&f).iter().map(|r| r.decision).collect();
     let access = |way, bounds| Decision::Access { way, bounds };
     assert_eq!(
         decisions,
         [
-            access(Way::Vector, Bounds::Tested),
-            access(Way::Broadcast, Bounds::Shared),
+            access(Way::Vector, BoundsTest::Tested),
+            access(Way::Broadcast, BoundsTest::Shared),
             Decision::Versioned { accesses: 2 },
         ]
     );

@@ -10,7 +10,7 @@ use super::how::{AffineAccess, Any, By, How, Stored, lane_wise};
 use super::limits::Limits;
 use super::plan::{AccessPlan, Segment, Step, Versions};
 use crate::backend::Gather;
-use crate::ssa::remark::{Bounds, Way, fixed_way};
+use crate::ssa::remark::{BoundsTest, Way, fixed_way};
 use crate::ssa::{Function, Inst};
 
 /// What was planned for an access, or for a part of a block.
@@ -160,8 +160,8 @@ impl<'a> Text<'a> {
             None => "any addresses".to_owned(),
         };
         let bounds = match versions.bounds(a) {
-            Bounds::Tested | Bounds::Lanes => "tested in front",
-            Bounds::Shared => "in the bounds test of an access before",
+            BoundsTest::Tested | BoundsTest::Lanes => "tested in front",
+            BoundsTest::Shared => "in the bounds test of an access before",
             _ => "surely inside",
         };
         let stored = match (a.enabled, a.all) {
@@ -222,8 +222,8 @@ fn alone_reason(limits: &Limits, alone: &AffineAccess, lanes: u16) -> String {
         By::Speculation(_) => ", where a comparison of the lanes finds that",
     };
     let bounds = match alone.bounds(limits) {
-        Bounds::Removed => "; surely inside",
-        Bounds::Lanes => "; a bounds test for each lane",
+        BoundsTest::Removed => "; surely inside",
+        BoundsTest::Lanes => "; a bounds test for each lane",
         _ => "; a bounds test of its own",
     };
     let stored = match alone.stored {
@@ -239,10 +239,10 @@ fn alone_reason(limits: &Limits, alone: &AffineAccess, lanes: u16) -> String {
 }
 
 /// Why an access is done in the only way there is.
-fn fixed_reason(way: Way, bounds: Bounds) -> &'static str {
+fn fixed_reason(way: Way, bounds: BoundsTest) -> &'static str {
     match (way, bounds) {
         (Way::Runtime(_), _) => "no instruction does this",
-        (_, Bounds::Removed) => "a block; surely inside",
+        (_, BoundsTest::Removed) => "a block; surely inside",
         _ => "a block; a bounds test of its own",
     }
 }
