@@ -3,6 +3,7 @@
 
 use crate::observe::observe;
 use std::path::{Path, PathBuf};
+use visa_jit::passes::pipeline::{MANDATORY, OPTIONAL, PASSES};
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::{Function, parse, verify};
 
@@ -45,6 +46,16 @@ fn run(f: &Function, passes: &str, place: &str) -> Function {
         verify(&f).unwrap_or_else(|e| panic!("{place}: {name}: {}\n{f}", e[0]));
     }
     f
+}
+
+/// A pass without cases would only be tested by what happens to be in random functions.
+#[test]
+fn every_pass_has_a_file_of_cases() {
+    let name = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let known: Vec<String> = files().iter().map(name).collect();
+    for (pass, _) in PASSES.iter().chain(OPTIONAL).chain(MANDATORY) {
+        assert!(known.iter().any(|name| name == pass), "{pass}");
+    }
 }
 
 #[test]

@@ -28,11 +28,13 @@ impl CraneliftEmitter<'_> {
         self.bind(out, result);
     }
 
-    fn uniform_count(&mut self, b: Value) -> Option<V> {
+    /// The one count of all lanes, and its number if it is a constant.
+    fn uniform_count(&mut self, b: Value) -> Option<(V, Option<u64>)> {
         if let Some(bits) = self.uniform_const(b) {
-            return Some(self.iconst(types::I32, bits & 63));
+            let count = bits & 63;
+            return Some((self.iconst(types::I32, count), Some(count)));
         }
-        self.splat_of(b).map(|s| self.scalar(s))
+        self.splat_of(b).map(|s| (self.scalar(s), None))
     }
 
     fn shift_scalar(&mut self, op: BinOp, a: V, count: V) -> V {
@@ -45,13 +47,26 @@ impl CraneliftEmitter<'_> {
         }
     }
 
-    fn shift_uniform(&mut self, op: BinOp, lane: Lane, a: V, count: V) -> V {
-        let (left, back) = match op {
-            BinOp::Rotl => (true, self.ins().ineg(count)),
-            BinOp::Rotr => (false, self.ins().ineg(count)),
+    fn shift_uniform(
+        &mut self,
+        op: BinOp,
+        lane: Lane,
+        a: V,
+        (count, known): (V, Option<u64>),
+    ) -> V {
+        let left = match op {
+            BinOp::Rotl => true,
+            BinOp::Rotr => false,
             _ => return self.shift_scalar(op, a, count),
         };
         debug_assert!(lane.bits() >= 8, "rotates are of integers");
+        let back = match known {
+            Some(count) => {
+                let back = u64::from(lane.bits()).wrapping_sub(count) & u64::from(lane.bits() - 1);
+                self.iconst(types::I32, back)
+            }
+            None => self.ins().ineg(count),
+        };
         let (up, down) = if left { (count, back) } else { (back, count) };
         let high = self.ins().ishl(a, up);
         let low = self.ins().ushr(a, down);

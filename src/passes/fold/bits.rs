@@ -3,7 +3,7 @@
 use super::super::edit::{
     Rewriter, binary as bin, const_lanes, lanes_op, unary as un, uniform_const,
 };
-use super::{Action, Subject, fields, offsets, range};
+use super::{Action, Subject, fields, offsets, range, rotates};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -36,6 +36,9 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         && let Some(x) = put_together(r.f, a, b).or_else(|| put_together(r.f, b, a))
     {
         return Some(Same(x));
+    }
+    if let Some(action) = rotates::binary(r.f, s, op) {
+        return Some(action);
     }
     if op == BinOp::Or && adds(r.f, s) {
         return Some(Become(Op::Binary(BinOp::Add), vec![a, b]));

@@ -15,6 +15,7 @@ mod min_max;
 mod offsets;
 mod powers;
 mod range;
+mod rotates;
 mod saturated;
 
 pub(super) use range::low_zeros;
@@ -108,6 +109,7 @@ fn simplify(r: &mut Rewriter, i: Inst) -> Option<Action> {
         Op::FpEnv(_) => float::fp_env(r, &s),
         Op::Select => masks::select(r, &s)
             .or_else(|| min_max::select(r.f, &s))
+            .or_else(|| min_max::distance(r, &s))
             .or_else(|| saturated::select(r.f, &s)),
         Op::MaskAny | Op::MaskAll | Op::MaskToBits | Op::BitsToMask => masks::reduce(r, &s),
         Op::Bitcast | Op::Splat | Op::ExtractLane(_) | Op::InsertLane(_) | Op::Shuffle(_) => {
