@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 27;
+pub const ABI_VERSION: u32 = 28;
 
 /// Bits of a flat address, or of its distance from [`LaunchCtx::flat_base`], that count. Generic pointers have tags in the others.
 pub const FLAT_OFFSET: u64 = (1 << 48) - 1;
@@ -21,8 +21,8 @@ pub const SURFACES: usize = 256;
 /// or waits, at a barrier or for the thread that it exchanges values with ([`crate::Exchange`]). Returns a [`Status`].
 ///
 /// In kernels whose threads wait, those whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped. Kernels without any do not
-/// look at it; if their metadata says so, they run the [`GroupCtx::following`] groups as well, all of the same shape, before
-/// they return. Code that is called for all threads of a
+/// look at it; if their metadata says so, they run the [`GroupCtx::following`] groups as well, and the [`GroupCtx::rows`] after
+/// them, all of the same shape, before they return. Code that is called for all threads of a
 /// group may also let those go on by itself that wait at barriers, and return when all are finished.
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
 
@@ -167,22 +167,28 @@ pub struct GroupCtx {
     pub sink: *mut u8,
     /// For the fault helper; opaque to compiled code.
     pub faults: *mut u8,
-    /// `r0` without dwords 2 and 5.
+    /// `r0` without dwords 2 and 5. Dwords 1, 6 and 7 are the group's number in x, y and z; they are left at those of the group that
+    /// ran last.
     pub r0: [u32; 16],
     /// Hardware threads of this group.
     pub thread_count: u32,
-    /// Groups next in x that the call runs too, each with dword 1 of `r0` one higher, where it is left; 0 for kernels with barriers.
+    /// Groups next in x that the call runs too; 0 for kernels with barriers.
     pub following: u32,
     /// For the helper of named barriers; opaque to compiled code.
     pub barriers: *mut u8,
     /// What the helper that keeps all registers and was called last would have returned, see [`Helpers::load_preserve_all`].
     pub answer: u32,
+    /// Rows of groups that the call runs after that, from 0 in x to the same last group. The next row is the next one in y, and after
+    /// [`GroupCtx::height`] of them the first one of the next z. Code counts it down.
+    pub rows: u32,
     /// For the helper of races; opaque to compiled code. Null in launches that do not look for them.
     pub races: *mut u8,
     /// Bytes from a byte of local memory to its mark, as in [`LaunchCtx::marks`].
     pub slm_marks: u64,
     /// Bytes from a byte of a thread's scratch memory to its mark.
     pub scratch_marks: u64,
+    /// Groups of the launch in y.
+    pub height: u32,
 }
 
 /// Length of [`GroupCtx::sink`].

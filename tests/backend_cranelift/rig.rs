@@ -182,8 +182,10 @@ pub struct Rig {
     pub interrupt: AtomicU32,
     /// Groups that the call runs beside the first.
     pub following: u32,
-    /// The group that ran last.
-    pub last_group: u32,
+    /// Rows of groups after that, and groups of the launch in y.
+    pub rows: (u32, u32),
+    /// The group that runs first; afterwards the one that ran last.
+    pub group: [u32; 3],
     /// Threads.
     pub threads: Vec<ThreadCtx>,
     /// Helper table.
@@ -232,7 +234,8 @@ impl Rig {
             args_at: (ptr::null_mut(), 0),
             interrupt: AtomicU32::new(0),
             following: 0,
-            last_group: 0,
+            rows: (0, 1),
+            group: [101, 106, 107],
             threads,
             helpers: *helpers(),
             faults: ptr::null_mut(),
@@ -315,13 +318,16 @@ impl Rig {
             following: self.following,
             barriers: std::ptr::null_mut(),
             answer: 0,
+            rows: self.rows.0,
             races: std::ptr::null_mut(),
             slm_marks: 0,
             scratch_marks: 0,
+            height: self.rows.1,
         };
+        [group.r0[1], group.r0[6], group.r0[7]] = self.group;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.
         let status = unsafe { entry(&raw mut group, threads.start, threads.end) };
-        self.last_group = group.r0[1];
+        self.group = [1, 6, 7].map(|word| group.r0[word]);
         status
     }
 }

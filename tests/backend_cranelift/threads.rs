@@ -238,24 +238,67 @@ const GROUPS: &str = r#"function "groups" simd 8 frame 16
 bb0:
   %0: i32 = frameload[0]
   %1: i32 = input.r0[1]
-  %2: i32 = add %0, %1
-  framestore[0] %2
+  %2: i32 = input.r0[6]
+  %3: i32 = input.r0[7]
+  %4: i32 = const 1000
+  %5: i32 = mul %2, %4
+  %6: i32 = mul %3, %4
+  %7: i32 = mul %6, %4
+  %8: i32 = add %1, %5
+  %9: i32 = add %8, %7
+  %10: i32 = const 31
+  %11: i32 = mul %0, %10
+  %12: i32 = add %11, %9
+  framestore[0] %12
   fence
   return
 "#;
 
+/// Where a call begins: x, y, z; groups after it in the row, whole rows after that, and groups in y; and where it ends.
+const ROWS: [([u32; 3], u32, (u32, u32), [u32; 3]); 9] = [
+    ([101, 106, 107], 0, (0, 107), [101, 106, 107]),
+    ([101, 106, 107], 5, (0, 200), [106, 106, 107]),
+    ([3, 0, 0], 0, (1, 2), [3, 1, 0]),
+    ([1, 4, 2], 2, (3, 8), [3, 7, 2]),
+    ([1, 6, 2], 2, (2, 8), [3, 0, 3]),
+    ([3, 7, 2], 0, (1, 8), [3, 0, 3]),
+    ([0, 0, 5], 1, (1, 1), [1, 0, 6]),
+    ([0, 0, 5], 0, (4, 1), [0, 0, 9]),
+    ([2, 1, 0], 1, (7, 3), [3, 2, 2]),
+];
+
 #[test]
-fn one_call_runs_the_groups_that_follow() {
+fn one_call_runs_the_groups_that_follow_and_rows_of_them() {
     for options in [NONE, SPEED] {
         let code = install(&function(GROUPS), &options);
-        for following in [0, 1, 5] {
+        for (first, following, rows, last) in ROWS {
             let mut rig = Rig::new(3, 16);
-            rig.following = following;
+            (rig.group, rig.following, rig.rows) = (first, following, rows);
             assert_eq!(rig.run(code.entry()), Status::Done as u32);
-            assert_eq!(rig.last_group, 101 + following);
+            assert_eq!(rig.group, last);
+            let [mut x, mut y, mut z] = first;
+            let mut hash = 0_u32;
+            let mut ran = |id: [u32; 3]| {
+                let number = id[0] + 1000 * id[1] + 1_000_000 * id[2];
+                hash = hash.wrapping_mul(31).wrapping_add(number);
+            };
+            ran([x, y, z]);
+            while [x, y, z] != last {
+                x += 1;
+                if x > first[0] + following {
+                    (x, y) = (0, y + 1);
+                    if y == rows.1 {
+                        (y, z) = (0, z + 1);
+                    }
+                }
+                ran([x, y, z]);
+            }
             for frame in &rig.frames {
-                let sum: u32 = (101..=101 + following).sum();
-                assert_eq!(word(&frame.read(), 0), sum);
+                assert_eq!(
+                    word(&frame.read(), 0),
+                    hash,
+                    "{first:?} {following} {rows:?}"
+                );
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod frames;
 mod implicit;
+mod rows;
 mod shapes;
 mod stop;
 

@@ -41,6 +41,8 @@ pub(super) struct Job<'a> {
     pub shape: LaunchShape,
     /// Groups in each dimension.
     pub groups: [u32; 3],
+    /// Whether the last group of a dimension is smaller than others.
+    smaller: [bool; 3],
     pub kinds: &'a [Option<GroupShape>; KINDS],
     /// One for each kind, as payloads may differ.
     contexts: [LaunchCtx; KINDS],
@@ -127,11 +129,13 @@ impl<'a> Job<'a> {
             }
         });
         let total = launch.total;
+        let LaunchShape { global, local, .. } = launch.shape;
         Job {
             code: launch.kernel.code(),
             meta,
             shape: launch.shape,
             groups: launch.shape.groups(),
+            smaller: std::array::from_fn(|d| !global[d].is_multiple_of(local[d])),
             kinds: &launch.kinds,
             contexts,
             stop,
@@ -173,38 +177,54 @@ impl<'a> Job<'a> {
 
     /// Id of the group with a linear number, x fastest.
     fn group_id(&self, linear: u64) -> [u32; 3] {
-        let [x, y, _] = self.groups.map(u64::from);
+        let (width, height) = (u64::from(self.groups[0]), u64::from(self.groups[1]));
+        let row = linear / width;
         [
-            (linear % x) as u32,
-            (linear / x % y) as u32,
-            (linear / x / y) as u32,
+            (linear % width) as u32,
+            (row % height) as u32,
+            (row / height) as u32,
         ]
     }
 
-    /// How many groups after `id` in its row one call may run as well, out of `left` with it: those that differ
-    /// only in their number and leave nothing that has to be cleared.
-    fn following(&self, id: [u32; 3], left: u64, slm_size: u32) -> u32 {
+    /// Number of the group with an id.
+    fn linear(&self, id: [u32; 3]) -> u64 {
+        let [width, height, _] = self.groups;
+        let row = u64::from(id[2]) * u64::from(height) + u64::from(id[1]);
+        row * u64::from(width) + u64::from(id[0])
+    }
+
+    /// Whether one call may run several groups: they leave nothing that has to be cleared, and have no order of their own.
+    fn runs_following(&self, slm_size: u32) -> bool {
         let meta = self.meta;
         let clears = slm_size != 0 || meta.regs_bytes != 0 || meta.scratch_bytes != 0;
-        if !meta.runs_following || meta.states != 0 || clears {
-            return 0;
+        meta.runs_following && meta.states == 0 && !clears && self.schedule.is_none()
+    }
+
+    /// How many groups after `id` in its row one call may run as well, out of `left` with it, and how many whole rows after that:
+    /// groups that differ only in their number.
+    fn following(&self, id: [u32; 3], left: u64) -> (u32, u32) {
+        let alike = |d: usize| {
+            let after = self.groups[d] - 1 - id[d];
+            after - u32::from(after != 0 && self.smaller[d])
+        };
+        let all_alike = |d: usize| self.groups[d] == 1 || !self.smaller[d];
+        let more = left.min(MOST_GROUPS) as u32 - 1;
+        let following = alike(0).min(more);
+        if following == more || !all_alike(0) {
+            return (following, 0);
         }
-        let kind = self.kind(id);
-        let mut last = self.groups[0] - 1;
-        if last != id[0] && self.kind([last, id[1], id[2]]) != kind {
-            last -= 1;
+        let mut rows = u64::from(alike(1));
+        if all_alike(1) {
+            rows += u64::from(self.groups[1]) * u64::from(alike(2));
         }
-        let most = left.min(MOST_GROUPS) as u32;
-        (last - id[0]).min(most - 1)
+        let most = (more - following) / self.groups[0];
+        (following, rows.min(most.into()) as u32)
     }
 
     /// Kind of a group: bit `d` set where it is the last and smaller one.
     fn kind(&self, id: [u32; 3]) -> usize {
-        let partial = |d: usize| {
-            let last = id[d] + 1 == self.groups[d];
-            usize::from(last && !self.shape.global[d].is_multiple_of(self.shape.local[d])) << d
-        };
-        partial(0) | partial(1) | partial(2)
+        let smaller = |d: usize| usize::from(self.smaller[d] && id[d] + 1 == self.groups[d]) << d;
+        smaller(0) | smaller(1) | smaller(2)
     }
 }
 
@@ -371,10 +391,13 @@ impl Worker {
             following: 0,
             barriers: null_mut(),
             answer: 0,
+            rows: 0,
             races: null_mut(),
             slm_marks: distance(&self.slm, self.marks.as_ptr()),
             scratch_marks: distance(&self.scratch, self.scratch_marks(slm_size)),
+            height: job.groups[1],
         };
+        let several = self.races.is_none() && job.runs_following(slm_size);
         loop {
             let range = job.take(alone);
             if range.is_empty() {
@@ -392,14 +415,15 @@ impl Worker {
                     schedule,
                     group: number,
                 });
-                group.following = match (&self.races, self.order) {
-                    (None, None) => job.following(id, range.end - turn, slm_size),
-                    _ => 0,
+                let (following, rows) = match several {
+                    true => job.following(id, range.end - turn),
+                    false => (0, 0),
                 };
+                (group.following, group.rows) = (following, rows);
                 if !self.run_groups(job, &mut group, id) {
                     return;
                 }
-                turn += 1 + u64::from(group.following);
+                turn += 1 + u64::from(following) + u64::from(rows) * u64::from(job.groups[0]);
             }
         }
     }
@@ -463,11 +487,11 @@ impl Worker {
                 }
                 s if s == Status::Fault as u32 => {
                     stop(job.stop, STOP_FAULT);
-                    self.count(group, id, shape);
+                    self.count(job, group, id, shape.threads);
                     return false;
                 }
                 s if s == Status::Interrupted as u32 => {
-                    self.count(group, id, shape);
+                    self.count(job, group, id, shape.threads);
                     return false;
                 }
                 other => return self.fail(job, other),
@@ -480,17 +504,17 @@ impl Worker {
         }
         self.tally.groups += 1;
         self.tally.threads += u64::from(shape.threads);
-        self.count(group, id, shape);
+        self.count(job, group, id, shape.threads);
         true
     }
 
     /// Counts the groups from `first` up to the one that ran last.
-    fn count(&mut self, group: *const GroupCtx, first: [u32; 3], shape: &GroupShape) {
+    fn count(&mut self, job: &Job<'_>, group: *const GroupCtx, first: [u32; 3], threads: u32) {
         // SAFETY: the caller's group, which no code runs on now.
-        let last = unsafe { (*group).r0[1] };
-        let behind = u64::from(last.wrapping_sub(first[0]));
+        let r0 = unsafe { (*group).r0 };
+        let behind = job.linear([r0[1], r0[6], r0[7]]) - job.linear(first);
         self.tally.groups += behind;
-        self.tally.threads += behind * u64::from(shape.threads);
+        self.tally.threads += behind * u64::from(threads);
     }
 
     /// Lets threads that all wait or are finished go on, as far as they can; `None` when one waits for what does not come.

@@ -28,7 +28,7 @@ fn steps_of_reads_come_back() {
 
 #[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 27);
+    assert_eq!(ABI_VERSION, 28);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -81,15 +81,19 @@ fn layout_of_this_version() {
         offset_of!(GroupCtx, following),
         offset_of!(GroupCtx, barriers),
         offset_of!(GroupCtx, answer),
+        offset_of!(GroupCtx, rows),
         offset_of!(GroupCtx, races),
         offset_of!(GroupCtx, slm_marks),
         offset_of!(GroupCtx, scratch_marks),
+        offset_of!(GroupCtx, height),
     ];
     assert_eq!(
         (group, size_of::<GroupCtx>()),
         (
-            [0, 8, 16, 24, 32, 40, 48, 112, 116, 120, 128, 136, 144, 152],
-            160
+            [
+                0, 8, 16, 24, 32, 40, 48, 112, 116, 120, 128, 132, 136, 144, 152, 160
+            ],
+            168
         )
     );
     let thread = [

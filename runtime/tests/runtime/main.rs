@@ -8,5 +8,6 @@ mod common;
 mod abi;
 mod launch;
 mod memory;
+mod rows;
 #[cfg(all(target_os = "linux", feature = "jit"))]
 mod tools;

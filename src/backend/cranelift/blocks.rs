@@ -5,9 +5,12 @@
 //! ```
 //!
 //! In functions with barriers, `check` skips finished threads, `Return` marks the thread as finished, and `Suspend` remembers the
-//! barrier. Both go on with the next thread. Functions without barriers run group after group in the same way: `head` is reached
-//! through `groups(id)`, to which the end of the thread loop returns until the last group is done. With barriers, code for whole
-//! groups ([`BarrierLoop::Code`]) likewise returns to `head` until no thread waits.
+//! barrier. Both go on with the next thread. Code for whole groups ([`BarrierLoop::Code`]) returns to `head` until no thread waits.
+//! Functions without barriers run group after group, and row after row of groups:
+//!
+//! ```text
+//! entry -> row(id) -> groups(id) -> head ... -> exit -> groups(id + 1), or after the last of a row -> row(0)
+//! ```
 
 use std::mem::{offset_of, size_of};
 
@@ -27,8 +30,10 @@ use crate::backend::access::{Segment, Step};
 use crate::backend::barrier_loop::BarrierLoop;
 use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty, Value};
 
-/// Offset of the group's number in x.
+/// Offsets of the group's number in x, y and z.
 const GROUP_X: i32 = offset_of!(GroupCtx, r0) as i32 + 4;
+const GROUP_Y: i32 = offset_of!(GroupCtx, r0) as i32 + 4 * 6;
+const GROUP_Z: i32 = offset_of!(GroupCtx, r0) as i32 + 4 * 7;
 
 /// Lanes a mask can have in bits form.
 const MAX_MASK_LANES: u16 = 32;
@@ -56,7 +61,7 @@ impl CraneliftEmitter<'_> {
                 return;
             }
         }
-        self.close(head, waits);
+        self.close(head);
     }
 
     /// Everything around the body; returns the loop head.
@@ -68,6 +73,7 @@ impl CraneliftEmitter<'_> {
         self.ctx.group = Some(group);
         let groups = (!waits).then(|| self.new_block());
         let id = groups.map(|b| self.func.dfg.append_block_param(b, types::I32));
+        self.ctx.row = groups.map(|_| self.new_block());
         let head = self.new_block();
         let check = self.new_block();
         let start = self.new_block();
@@ -151,24 +157,55 @@ impl CraneliftEmitter<'_> {
         self.ins().return_(&[status]);
     }
 
-    /// Goes on with the next group, or returns after the last one.
+    /// Goes on with the next group of the row, or after the last one with the next row.
     fn next_group(&mut self, groups: ir::Block, id: V) {
         let last = self.last_group();
         let done = self.ins().icmp(IntCC::Equal, id, last);
-        let (over, more) = (self.new_block(), self.new_block());
-        self.branch(done, over, more);
+        let (last_in_row, more) = (self.new_block(), self.new_block());
+        self.branch(done, last_in_row, more);
         self.block = more;
         let following = self.ins().iadd_imm_u(id, 1);
         let group = self.group();
         // For fault records, and to tell how far the call came.
         self.ins().store(DATA, following, group, GROUP_X);
         self.jump(groups, &[following]);
+        self.block = last_in_row;
+        self.next_row();
+    }
+
+    /// Goes on with the next row of groups, or returns after the last one.
+    fn next_row(&mut self) {
+        let group = self.group();
+        let at = offset_of!(GroupCtx, rows) as i32;
+        let left = self.ins().load(types::I32, DATA, group, at);
+        let (over, more) = (self.new_block(), self.new_block());
+        self.branch(left, more, over);
+        self.block = more;
+        let left = self.ins().iadd_imm_s(left, -1);
+        self.ins().store(DATA, left, group, at);
+        let zero = self.iconst(types::I32, 0);
+        self.ins().store(DATA, zero, group, GROUP_X);
+        let y = self.ins().load(types::I32, DATA, group, GROUP_Y);
+        let y = self.ins().iadd_imm_u(y, 1);
+        // Not a field like others: kept from the function's start, it would take a register.
+        let at = offset_of!(GroupCtx, height) as i32;
+        let height = self.ins().load(types::I32, DATA, group, at);
+        let wraps = self.ins().icmp(IntCC::Equal, y, height);
+        let y = self.ins().select(wraps, zero, y);
+        self.ins().store(DATA, y, group, GROUP_Y);
+        let z = self.ins().load(types::I32, DATA, group, GROUP_Z);
+        let carry = self.ins().uextend(types::I32, wraps);
+        let z = self.ins().iadd(z, carry);
+        self.ins().store(DATA, z, group, GROUP_Z);
+        if let Some(row) = self.ctx.row {
+            self.jump(row, &[zero]);
+        }
         self.block = over;
         let result = self.iconst(types::I32, Status::Done as u64);
         self.ins().return_(&[result]);
     }
 
-    /// Number in x of the last group of this call.
+    /// Number in x of the last group of each row of this call.
     fn last_group(&mut self) -> V {
         self.hoisted(Key::LastGroup, |e| {
             let group = e.group();
@@ -180,17 +217,21 @@ impl CraneliftEmitter<'_> {
     }
 
     /// Terminates the blocks that grew on demand.
-    fn close(&mut self, head: ir::Block, waits: bool) {
+    fn close(&mut self, head: ir::Block) {
         self.set_line(0);
         self.block = self.ctx.entry;
-        let args = if waits {
-            let first = self.func.dfg.block_params(self.ctx.entry)[1];
-            vec![first, self.iconst(types::I32, Status::Done as u64)]
-        } else {
+        if let Some(row) = self.ctx.row {
             let group = self.group();
-            vec![self.ins().load(types::I32, DATA, group, GROUP_X)]
-        };
-        self.jump(head, &args);
+            let first = self.ins().load(types::I32, DATA, group, GROUP_X);
+            let id = self.func.dfg.append_block_param(row, types::I32);
+            self.jump(row, &[first]);
+            self.block = row;
+            self.jump(head, &[id]);
+        } else {
+            let first = self.func.dfg.block_params(self.ctx.entry)[1];
+            let done = self.iconst(types::I32, Status::Done as u64);
+            self.jump(head, &[first, done]);
+        }
         let body = self.blocks[Function::ENTRY.0 as usize];
         if let (Some(start), Some(body)) = (self.ctx.thread_start, body) {
             self.block = start;

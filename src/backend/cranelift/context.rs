@@ -1,8 +1,8 @@
 //! What compiled code reads from the launch, group and thread contexts.
 //!
-//! Fields that stay the same while the entry point runs are loaded once, in its first block. Fields of the thread are loaded once
-//! in a block that every thread passes. Both blocks grow on demand while the body is translated, and get their terminators at the
-//! end.
+//! Fields that stay the same while the entry point runs are loaded once, in its first block. Fields that stay the same in a row of
+//! groups are loaded once in a block that every row passes, and fields of the thread once in a block that every thread passes. These
+//! blocks grow on demand while the body is translated, and get their terminators at the end.
 
 use std::mem::offset_of;
 
@@ -22,6 +22,8 @@ use crate::ssa::{Input, Lane, Ty, Value};
 pub(super) struct EmitContext {
     /// First block of the function: group and launch fields.
     pub entry: ir::Block,
+    /// First block of a row of groups, where one call runs several: the row's number in y and z.
+    pub row: Option<ir::Block>,
     /// First block of a thread: its fields.
     pub thread_start: Option<ir::Block>,
     /// Increments the thread number.
@@ -51,7 +53,7 @@ pub(super) struct EmitContext {
     cached: FxHashMap<Key, V>,
 }
 
-/// A value made once, in the first block of the function or of the thread.
+/// A value made once, in the first block of the function, of a row of groups or of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// Field of the group.
@@ -89,6 +91,7 @@ impl EmitContext {
     pub(super) fn new(entry: ir::Block, barrier_loop: BarrierLoop) -> EmitContext {
         EmitContext {
             entry,
+            row: None,
             thread_start: None,
             next: None,
             interrupted: None,
@@ -172,6 +175,18 @@ impl CraneliftEmitter<'_> {
         })
     }
 
+    /// Dword of `r0` that is the same for all threads of a group.
+    fn r0(&mut self, word: u8) -> V {
+        let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
+        match (word, self.ctx.row) {
+            (6 | 7, Some(row)) => self.once(Key::Group(at, types::I32), row, |e| {
+                let group = e.group();
+                e.ins().load(types::I32, DATA, group, at as i32)
+            }),
+            _ => self.group_field(at, types::I32),
+        }
+    }
+
     /// Field of the thread.
     pub(super) fn thread_field(&mut self, offset: usize, ty: Type) -> V {
         let thread = self.thread();
@@ -220,10 +235,7 @@ impl CraneliftEmitter<'_> {
             Input::R0(2) => self.thread_field(offset_of!(ThreadCtx, r0_2), types::I32),
             Input::R0(5) => self.thread_field(offset_of!(ThreadCtx, r0_5), types::I32),
             Input::R0(1) if self.ctx.group_x.is_some() => self.need(self.ctx.group_x),
-            Input::R0(word) if word < 16 => {
-                let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
-                self.group_field(at, types::I32)
-            }
+            Input::R0(word) if word < 16 => self.r0(word),
             Input::Sr0(0) => self.thread_field(offset_of!(ThreadCtx, sr0), types::I32),
             Input::R0(_) | Input::Sr0(_) => self.iconst(types::I32, 0),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), types::I32),

@@ -1,7 +1,8 @@
 //! What compiled code reads from the launch, group and thread contexts.
 //!
-//! Fields that stay the same while the entry point runs are loaded once, in its first block. Fields of the thread are loaded once
-//! in a block that every thread passes. Both blocks grow on demand while the body is translated.
+//! Fields that stay the same while the entry point runs are loaded once, in its first block. Fields that stay the same in a row of
+//! groups are loaded once in a block that every row passes, and fields of the thread once in a block that every thread passes. These
+//! blocks grow on demand while the body is translated.
 
 use std::mem::offset_of;
 
@@ -29,7 +30,7 @@ pub(super) enum Field {
     I64,
 }
 
-/// A value made once, in the first block of the function or of the thread.
+/// A value made once, in the first block of the function, of a row of groups or of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// Field of the group.
@@ -77,7 +78,7 @@ pub(super) enum Key {
     },
 }
 
-/// What is made once a call of the function, or once a thread, and stays to its end.
+/// What is made once a call of the function, once a row of groups or once a thread, and stays to its end.
 pub(super) struct EmitContext<'c> {
     /// First block of the function.
     pub entry: BasicBlock<'c>,
@@ -186,6 +187,19 @@ impl<'c> LlvmEmitter<'c, '_> {
         })
     }
 
+    /// Dword of `r0` that is the same for all threads of a group.
+    fn r0(&mut self, word: u8) -> EmitResult<V<'c>> {
+        let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
+        match (word, &self.threads()?.groups) {
+            (1, Some(groups)) => Ok(groups.id),
+            (6 | 7, Some(groups)) => self.once(Key::Group(at, Field::I32), groups.row, |e| {
+                let at = e.offset_const(e.group(), at as i64)?;
+                e.load(e.cx.i32_type().into(), at)
+            }),
+            _ => self.group_field(at, Field::I32),
+        }
+    }
+
     /// Field of the thread.
     pub(super) fn thread_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         let thread = self.thread()?;
@@ -228,13 +242,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             }
             Input::R0(2) => self.thread_field(offset_of!(ThreadCtx, r0_2), Field::I32)?,
             Input::R0(5) => self.thread_field(offset_of!(ThreadCtx, r0_5), Field::I32)?,
-            Input::R0(word) if word < 16 => match self.threads()?.group_x {
-                Some(id) if word == 1 => id.into(),
-                _ => {
-                    let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
-                    self.group_field(at, Field::I32)?
-                }
-            },
+            Input::R0(word) if word < 16 => self.r0(word)?,
             Input::Sr0(0) => self.thread_field(offset_of!(ThreadCtx, sr0), Field::I32)?,
             Input::R0(_) | Input::Sr0(_) => self.i32(0).into(),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), Field::I32)?,

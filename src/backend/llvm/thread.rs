@@ -5,9 +5,13 @@
 //! ```
 //!
 //! It is that of every code generator for this ABI. In functions with barriers, `check` skips finished threads, `Return` marks
-//! the thread as finished, and `Suspend` remembers the barrier. Both go on with the next thread. Functions without barriers run
-//! group after group: `head` is reached through `groups(id)`, to which the end of the loop returns until the last group is done.
-//! With barriers, code for whole groups ([`BarrierLoop::Code`]) likewise returns to `head` until no thread waits.
+//! the thread as finished, and `Suspend` remembers the barrier. Both go on with the next thread. Code for whole groups
+//! ([`BarrierLoop::Code`]) returns to `head` until no thread waits. Functions without barriers run group after group, and row after
+//! row of groups:
+//!
+//! ```text
+//! entry -> row(first) -> groups(id) -> head ... -> exit -> groups(id + 1), or after the last of a row -> row(0)
+//! ```
 
 use std::mem::{offset_of, size_of};
 
@@ -23,8 +27,10 @@ use crate::backend::access::Segment;
 use crate::backend::barrier_loop::BarrierLoop;
 use crate::ssa::{Block, Function};
 
-/// Offset of the group's number in x.
+/// Offsets of the group's number in x, y and z.
 const GROUP_X: i64 = offset_of!(GroupCtx, r0) as i64 + 4;
+const GROUP_Y: i64 = offset_of!(GroupCtx, r0) as i64 + 4 * 6;
+const GROUP_Z: i64 = offset_of!(GroupCtx, r0) as i64 + 4 * 7;
 
 /// The thread that is run: made in front of the body, and the same everywhere in it.
 pub(super) struct ThreadLoop<'c> {
@@ -40,8 +46,18 @@ pub(super) struct ThreadLoop<'c> {
     pub state: Option<V<'c>>,
     /// Status so far, when threads can wait, and that of the thread that ends.
     status: Option<(PhiValue<'c>, PhiValue<'c>)>,
-    /// Number of the group in x, where one call runs several.
-    pub group_x: Option<IntValue<'c>>,
+    /// Where one call runs several groups.
+    pub groups: Option<Groups<'c>>,
+}
+
+/// The loop over groups around that over threads.
+pub(super) struct Groups<'c> {
+    /// First block of a row: the row's number in y and z.
+    pub row: BasicBlock<'c>,
+    /// First block of a group.
+    block: BasicBlock<'c>,
+    /// Number of the group in x.
+    pub id: V<'c>,
 }
 
 /// Where the loop is entered, and the parameter there.
@@ -116,7 +132,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let following = self.add_const(number, 1)?;
         self.jump(head)?;
         index.add_incoming(&[(&following, next)]);
-        let (head, group_x) = if let Some((so_far, ended)) = status {
+        let (head, groups) = if let Some((so_far, ended)) = status {
             so_far.add_incoming(&[(&ended.as_basic_value(), next)]);
             self.at(exit);
             if barrier_loop == BarrierLoop::Code {
@@ -126,14 +142,22 @@ impl<'c> LlvmEmitter<'c, '_> {
             }
             ((head, index), None)
         } else {
-            let groups = self.new_block();
+            let (row, groups) = (self.new_block(), self.new_block());
             self.at(groups);
             let id = self.b.build_phi(i32_type, "\0")?;
             self.jump(head)?;
             index.add_incoming(&[(&first, groups)]);
+            let first_id = self.aside(row, |e| Ok(e.b.build_phi(i32_type, "\0")?))?;
+            id.add_incoming(&[(&first_id.as_basic_value(), row)]);
             self.at(exit);
             self.next_group(groups, id)?;
-            ((groups, id), Some(self.as_int(id.as_basic_value())?))
+            self.next_row((row, first_id))?;
+            let groups = Groups {
+                row,
+                block: groups,
+                id: id.as_basic_value(),
+            };
+            ((row, first_id), Some(groups))
         };
         let threads = ThreadLoop {
             start,
@@ -142,7 +166,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             thread,
             state,
             status,
-            group_x,
+            groups,
         };
         Ok((threads, head))
     }
@@ -190,10 +214,10 @@ impl<'c> LlvmEmitter<'c, '_> {
         Ok(())
     }
 
-    /// Goes on with the next group, or returns after the last one.
+    /// Goes on with the next group of the row, if this is not the last one.
     fn next_group(&mut self, groups: BasicBlock<'c>, id: PhiValue<'c>) -> EmitResult<()> {
         let last = self.hoisted(Key::LastGroup, |e| {
-            let first = e.group_x()?;
+            let first = e.group_word(GROUP_X)?;
             let at = offset_of!(GroupCtx, following) as i64;
             let at = e.offset_const(e.group(), at)?;
             let more = e.load(e.cx.i32_type().into(), at)?;
@@ -201,22 +225,53 @@ impl<'c> LlvmEmitter<'c, '_> {
         })?;
         let number = self.as_int(id.as_basic_value())?;
         let done = self.icmp(IntPredicate::EQ, number, last)?;
-        let (over, more) = (self.new_block(), self.new_block());
-        self.branch(done, over, more)?;
+        let (last_in_row, more) = (self.new_block(), self.new_block());
+        self.branch_likely(done, last_in_row, more, false)?;
         self.at(more);
         let following = self.add_const(number, 1)?;
         // For fault records, and to tell how far the call came.
-        let at = self.offset_const(self.group(), GROUP_X)?;
-        self.store(following, at)?;
+        self.set_group_word(GROUP_X, following)?;
         self.jump(groups)?;
         id.add_incoming(&[(&following, more)]);
+        self.at(last_in_row);
+        Ok(())
+    }
+
+    /// Goes on with the next row of groups, or returns after the last one.
+    fn next_row(&mut self, (row, first_id): Head<'c>) -> EmitResult<()> {
+        let rows = offset_of!(GroupCtx, rows) as i64;
+        let zero = self.i32(0);
+        let left = self.group_word(rows)?;
+        let done = self.icmp(IntPredicate::EQ, left, zero)?;
+        let (over, more) = (self.new_block(), self.new_block());
+        self.branch(done, over, more)?;
+        self.at(more);
+        let left = self.op2(InstructionOpcode::Sub, left, self.i32(1))?;
+        self.set_group_word(rows, left)?;
+        self.set_group_word(GROUP_X, zero)?;
+        let y = self.add_const(self.as_int(self.group_word(GROUP_Y)?)?, 1)?;
+        let height = self.group_word(offset_of!(GroupCtx, height) as i64)?;
+        let wraps = self.icmp(IntPredicate::EQ, y, height)?;
+        let y = self.select(wraps, zero, y)?;
+        self.set_group_word(GROUP_Y, y)?;
+        let carry = self.resize(self.as_int(wraps)?, 32)?;
+        let z = self.op2(InstructionOpcode::Add, self.group_word(GROUP_Z)?, carry)?;
+        self.set_group_word(GROUP_Z, z)?;
+        self.jump(row)?;
+        first_id.add_incoming(&[(&zero, more)]);
         self.at(over);
         self.leave(Status::Done)
     }
 
-    fn group_x(&self) -> EmitResult<V<'c>> {
-        let at = self.offset_const(self.group(), GROUP_X)?;
+    /// A word of the group's context that changes from row to row.
+    fn group_word(&self, at: i64) -> EmitResult<V<'c>> {
+        let at = self.offset_const(self.group(), at)?;
         self.load(self.cx.i32_type().into(), at)
+    }
+
+    fn set_group_word(&self, at: i64, word: impl Into<V<'c>>) -> EmitResult<()> {
+        let at = self.offset_const(self.group(), at)?;
+        self.store(word.into(), at)
     }
 
     fn leave(&self, status: Status) -> EmitResult<()> {
@@ -230,16 +285,21 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.set_line(0);
         let threads = self.threads()?;
         let (start, status) = (threads.start, threads.status);
+        let groups = threads.groups.as_ref().map(|all| (all.row, all.block));
         let entry = self.ctx.entry;
         self.at(entry);
         let first = if let Some((so_far, _)) = status {
             so_far.add_incoming(&[(&self.i32(Status::Done as u32), entry)]);
             self.param(1)?
         } else {
-            self.group_x()?
+            self.group_word(GROUP_X)?
         };
         param.add_incoming(&[(&first, entry)]);
         self.jump(to)?;
+        if let Some((row, groups)) = groups {
+            self.at(row);
+            self.jump(groups)?;
+        }
         self.at(start);
         self.jump(self.blocks.of(Function::ENTRY)?)?;
         self.finish_lines();
