@@ -143,7 +143,12 @@ fn child() {
 
 /// The report of a child.
 fn told(what: &str, setting: (&str, &str)) -> String {
-    let name = format!("visa-jit-astray-{}-{what}", std::process::id());
+    // Tests side by side ask the same children, under different settings.
+    let name = format!(
+        "visa-jit-astray-{}-{}-{what}",
+        std::process::id(),
+        setting.0
+    );
     let file = std::env::temp_dir().join(name);
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "astray::child", "--quiet", "--nocapture"])
