@@ -255,7 +255,8 @@ bb0:
 "#;
 
 /// Where a call begins: x, y, z; groups after it in the row, whole rows after that, and groups in y; and where it ends.
-const ROWS: [([u32; 3], u32, (u32, u32), [u32; 3]); 9] = [
+type Rows = ([u32; 3], u32, (u32, u32), [u32; 3]);
+const ROWS: [Rows; 9] = [
     ([101, 106, 107], 0, (0, 107), [101, 106, 107]),
     ([101, 106, 107], 5, (0, 200), [106, 106, 107]),
     ([3, 0, 0], 0, (1, 2), [3, 1, 0]),
