@@ -5,6 +5,7 @@ use crate::CodeHandle;
 use crate::abi::Entry;
 use crate::error::LaunchError;
 use crate::group::GroupProgram;
+use crate::launch::spare::Spare;
 use crate::meta::KernelMeta;
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ impl KernelCode {
 struct Inner {
     meta: KernelMeta,
     code: KernelCode,
+    spare: Spare,
 }
 
 /// A kernel. Cloning gives another handle.
@@ -53,8 +55,7 @@ impl Kernel {
     /// [`crate::abi::ABI_VERSION`] that, given a group laid out by `meta`, touches nothing but the
     /// memory the [`crate::abi`] hands it: what a code generator makes of verified input.
     pub unsafe fn new(meta: KernelMeta, code: KernelCode) -> Result<Kernel, LaunchError> {
-        meta.check()?;
-        Ok(Kernel(Arc::new(Inner { meta, code })))
+        Kernel::of(meta, code)
     }
 
     /// A kernel that a program runs.
@@ -65,9 +66,13 @@ impl Kernel {
         meta: KernelMeta,
         program: Arc<dyn GroupProgram>,
     ) -> Result<Kernel, LaunchError> {
+        Kernel::of(meta, KernelCode::Program(program))
+    }
+
+    fn of(meta: KernelMeta, code: KernelCode) -> Result<Kernel, LaunchError> {
         meta.check()?;
-        let code = KernelCode::Program(program);
-        Ok(Kernel(Arc::new(Inner { meta, code })))
+        let spare = Spare::default();
+        Ok(Kernel(Arc::new(Inner { meta, code, spare })))
     }
 
     /// Metadata.
@@ -79,6 +84,11 @@ impl Kernel {
     pub fn address(&self) -> Option<u64> {
         let entry = self.0.code.entry()?;
         Some(entry as usize as u64)
+    }
+
+    /// What the last launch has left.
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.0.spare
     }
 
     /// The code.

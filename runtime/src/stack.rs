@@ -31,6 +31,11 @@ impl Stack {
         Ok(Stack { mapping, bytes })
     }
 
+    /// Bytes that it may take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Runs `work` on this stack. A panic of `work` goes on from here.
     pub(crate) fn run<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let guarded = move || catch_unwind(AssertUnwindSafe(work));

@@ -2,7 +2,8 @@
 //!
 //! [`PreparedLaunch`] holds what depends on the kernel and the launch shape only: sizes of groups,
 //! tables of local ids, memory for the groups that run at one time. [`PreparedLaunch::run`] adds
-//! arguments and runs; without a pool it neither allocates nor waits for another thread. With a pool, a run that follows one
+//! arguments and runs; without a pool it neither allocates nor waits for another thread, unless launches of its kernel and shape run
+//! at the same time: they share that memory (`spare`), and each needs its own then. With a pool, a run that follows one
 //! of a few microseconds stays on the calling thread as well.
 //! The same prepared launch may run on several threads at once.
 //!
@@ -16,11 +17,11 @@ mod fused;
 mod invariant;
 pub(crate) mod schedule;
 pub(crate) mod shape;
+pub(crate) mod spare;
 mod worker;
 
 pub use invariant::Invariant;
 pub use schedule::Schedule;
-pub(crate) use shape::GroupShape;
 pub use shape::{LaunchShape, LocalIdLayout};
 
 use crate::abi::SURFACES;
@@ -34,11 +35,12 @@ use crate::payload::Payload;
 use crate::pool::WorkerPool;
 use crate::race::Races;
 use crate::surface::SurfaceTable;
-use shape::KINDS;
+use shape::{Groups, KINDS};
+use spare::Shared;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use worker::{Job, Worker};
 
@@ -194,15 +196,8 @@ pub struct LocalIdTable {
 #[derive(Debug)]
 pub struct PreparedLaunch {
     kernel: Kernel,
-    shape: LaunchShape,
-    /// Number of groups.
-    total: u64,
-    /// Shapes of the kinds of groups that occur.
-    kinds: [Option<GroupShape>; KINDS],
-    /// Hardware threads of the largest group.
-    threads: u32,
-    /// States of launches that do not run now.
-    idle: Mutex<Vec<RunState>>,
+    /// With other launches of this kernel and shape.
+    shared: Arc<Shared>,
     /// The last run took less time than waking other threads does: the next one is left to the calling thread.
     short: AtomicBool,
 }
@@ -214,29 +209,27 @@ struct RunState {
     workers: Vec<Worker>,
 }
 
+impl Drop for PreparedLaunch {
+    fn drop(&mut self) {
+        self.kernel.spare().keep(&self.shared);
+    }
+}
+
 impl PreparedLaunch {
     /// Checks the shape and builds everything that does not depend on arguments, memory for the
-    /// first worker included.
+    /// first worker included; what the last launch of this shape has left need not be built.
     ///
     /// # Errors
     /// [`LaunchError`] for shapes that the kernel or the limits forbid.
     pub fn new(kernel: &Kernel, shape: LaunchShape) -> Result<PreparedLaunch, LaunchError> {
         let meta = kernel.meta();
-        let total = shape.check(meta)?;
-        let mut kinds = [const { None }; KINDS];
-        let mut threads = 0;
-        if total != 0 {
-            for (kind, slot) in kinds.iter_mut().enumerate() {
-                let Some(local) = shape.group_size(kind) else {
-                    continue;
-                };
-                let group =
-                    GroupShape::new(local, meta).ok_or(LaunchError::GroupTooLarge(local))?;
-                threads = threads.max(group.threads);
-                *slot = Some(group);
-            }
-        }
-        let wanted = (meta.frame_stride() + meta.scratch_stride()) * u64::from(threads);
+        let shared = match kernel.spare().take(&shape) {
+            Some(shared) => shared,
+            None => Arc::new(Shared::new(Groups::new(shape, meta)?)),
+        };
+        kernel.spare().made(&shared);
+        let groups = &shared.groups;
+        let wanted = (meta.frame_stride() + meta.scratch_stride()) * u64::from(groups.threads);
         if wanted > MAX_WORKER_BYTES {
             return Err(LaunchError::GroupMemory {
                 what: "frames and scratch",
@@ -246,17 +239,13 @@ impl PreparedLaunch {
         }
         let launch = PreparedLaunch {
             kernel: kernel.clone(),
-            shape,
-            total,
-            kinds,
-            threads,
-            idle: Mutex::new(Vec::new()),
+            shared,
             short: AtomicBool::new(false),
         };
-        if total != 0 {
-            let mut state = RunState::default();
+        if launch.groups() != 0 {
+            let mut state = launch.shared.check_out().unwrap_or_default();
             launch.grow(&mut state, 1, meta.slm_bytes)?;
-            launch.put_back(state);
+            launch.shared.put_back(state);
         }
         Ok(launch)
     }
@@ -268,18 +257,18 @@ impl PreparedLaunch {
 
     /// The shape.
     pub fn shape(&self) -> LaunchShape {
-        self.shape
+        self.shared.groups.shape
     }
 
     /// Work-groups of a run.
     pub fn groups(&self) -> u64 {
-        self.total
+        self.shared.groups.total
     }
 
     /// Hardware threads that exist at one time when running on this pool: `%sr0` (compacted) is
     /// below it. Kernels with stack calls need private memory for all of them.
     pub fn hw_threads(&self, pool: Option<&WorkerPool>) -> u64 {
-        self.workers(pool) as u64 * u64::from(self.threads)
+        self.workers(pool) as u64 * u64::from(self.shared.groups.threads)
     }
 
     /// Writes the local ids of a group to memory; `None` when there are no groups.
@@ -290,7 +279,7 @@ impl PreparedLaunch {
         &self,
         memory: &DeviceMemory,
     ) -> Result<Option<LocalIdTable>, LaunchError> {
-        let mut kinds = self.kinds.iter().flatten();
+        let mut kinds = self.shared.groups.kinds.iter().flatten();
         let table = kinds.next().map(|kind| {
             Ok::<_, MemoryError>(LocalIdTable {
                 local: kind.local,
@@ -315,7 +304,7 @@ impl PreparedLaunch {
         options: &LaunchOptions<'_>,
     ) -> Result<LaunchReport, LaunchError> {
         let slm = self.check(arguments)?;
-        if self.total == 0 {
+        if self.groups() == 0 {
             return Ok(LaunchReport::empty());
         }
         if options.check_init && !arguments.are_tracked() {
@@ -336,7 +325,7 @@ impl PreparedLaunch {
         } else {
             most
         };
-        let mut state = self.check_out();
+        let mut state = self.shared.check_out().unwrap_or_default();
         self.grow(&mut state, count, slm)?;
         state.stop.store(RUN, Ordering::Relaxed);
         let watched = options.interrupter.map(|i| i.watch(&state.stop));
@@ -373,7 +362,7 @@ impl PreparedLaunch {
         self.short.store(start.elapsed() < short, Ordering::Relaxed);
         drop((watched, deadline));
         let report = self.report(&mut state, count);
-        self.put_back(state);
+        self.shared.put_back(state);
         report
     }
 
@@ -396,7 +385,7 @@ impl PreparedLaunch {
     /// Workers of a run on this pool.
     fn workers(&self, pool: Option<&WorkerPool>) -> usize {
         let workers = pool.map_or(1, WorkerPool::workers);
-        workers.min(usize::try_from(self.total).unwrap_or(usize::MAX))
+        workers.min(usize::try_from(self.groups()).unwrap_or(usize::MAX))
     }
 
     /// Checks arguments; returns the bytes of shared local memory.
@@ -419,7 +408,7 @@ impl PreparedLaunch {
 
     /// `%sr0` must tell all hardware threads apart.
     fn check_numbers(&self, workers: usize) -> Result<(), LaunchError> {
-        let wanted = workers as u64 * u64::from(self.threads);
+        let wanted = workers as u64 * u64::from(self.shared.groups.threads);
         let limit = self.kernel.meta().thread_numbers();
         if wanted > limit {
             return Err(LaunchError::TooManyThreads { wanted, limit });
@@ -431,24 +420,13 @@ impl PreparedLaunch {
     fn partial_payloads(&self, full: &Payload) -> Result<[Option<Payload>; KINDS], LaunchError> {
         let mut payloads = [const { None }; KINDS];
         if full.varies() {
-            for (payload, shape) in payloads.iter_mut().zip(&self.kinds).skip(1) {
+            for (payload, shape) in payloads.iter_mut().zip(&self.shared.groups.kinds).skip(1) {
                 if let Some(shape) = shape {
                     *payload = Some(full.for_group(shape.local)?);
                 }
             }
         }
         Ok(payloads)
-    }
-
-    fn check_out(&self) -> RunState {
-        let idle = self.idle.lock();
-        let state = idle.unwrap_or_else(PoisonError::into_inner).pop();
-        state.unwrap_or_default()
-    }
-
-    fn put_back(&self, state: RunState) {
-        let idle = self.idle.lock();
-        idle.unwrap_or_else(PoisonError::into_inner).push(state);
     }
 
     /// Makes sure of `count` workers with `slm` bytes of shared local memory each.
@@ -458,7 +436,7 @@ impl PreparedLaunch {
         }
         while state.workers.len() < count {
             let index = state.workers.len() as u32;
-            let worker = Worker::new(self.kernel.meta(), self.threads, index, slm);
+            let worker = Worker::new(self.kernel.meta(), self.shared.groups.threads, index, slm);
             state.workers.push(worker.ok_or_else(no_room)?);
         }
         Ok(())
@@ -511,7 +489,7 @@ impl PreparedLaunch {
             });
         }
         // A request that came after the last group changed nothing.
-        if report.groups != self.total {
+        if report.groups != self.groups() {
             report.status = match state.stop.load(Ordering::Relaxed) {
                 STOP_FAULT => LaunchStatus::Faulted,
                 STOP_DEADLINE => LaunchStatus::DeadlineExceeded,

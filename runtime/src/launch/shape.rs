@@ -129,6 +129,50 @@ impl LaunchShape {
 /// Kinds of groups: full or partial in each dimension.
 pub(crate) const KINDS: usize = 8;
 
+/// The groups of a launch of some kernel.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// The launch's shape.
+    pub shape: LaunchShape,
+    /// How many there are.
+    pub total: u64,
+    /// Shapes of the kinds that occur.
+    pub kinds: [Option<GroupShape>; KINDS],
+    /// Hardware threads of the largest.
+    pub threads: u32,
+}
+
+impl Groups {
+    /// Checks a shape against the kernel, and makes the shapes of its groups.
+    pub(crate) fn new(shape: LaunchShape, meta: &KernelMeta) -> Result<Groups, LaunchError> {
+        let total = shape.check(meta)?;
+        let mut kinds = [const { None }; KINDS];
+        let mut threads = 0;
+        if total != 0 {
+            for (kind, slot) in kinds.iter_mut().enumerate() {
+                let Some(local) = shape.group_size(kind) else {
+                    continue;
+                };
+                let group =
+                    GroupShape::new(local, meta).ok_or(LaunchError::GroupTooLarge(local))?;
+                threads = threads.max(group.threads);
+                *slot = Some(group);
+            }
+        }
+        Ok(Groups {
+            shape,
+            total,
+            kinds,
+            threads,
+        })
+    }
+
+    /// Bytes of tables.
+    pub(crate) fn bytes(&self) -> usize {
+        self.kinds.iter().flatten().map(|kind| kind.ids.len()).sum()
+    }
+}
+
 /// Groups of one size.
 #[derive(Debug)]
 pub(crate) struct GroupShape {

@@ -128,19 +128,19 @@ impl<'a> Job<'a> {
                 confined_pointees: invariant[1].as_ptr(),
             }
         });
-        let total = launch.total;
-        let LaunchShape { global, local, .. } = launch.shape;
+        let groups = &launch.shared.groups;
+        let LaunchShape { global, local, .. } = groups.shape;
         Job {
             code: launch.kernel.code(),
             meta,
-            shape: launch.shape,
-            groups: launch.shape.groups(),
+            shape: groups.shape,
+            groups: groups.shape.groups(),
             smaller: std::array::from_fn(|d| !global[d].is_multiple_of(local[d])),
-            kinds: &launch.kinds,
+            kinds: &groups.kinds,
             contexts,
             stop,
             next: AtomicU64::new(0),
-            total,
+            total: groups.total,
             workers,
             stop_on_fault: options.on_fault == super::FaultAction::Stop,
             zero_scratch: options.zero_scratch,
@@ -250,7 +250,7 @@ pub(super) struct Tally {
 pub(super) struct Worker {
     threads: Box<[ThreadCtx]>,
     /// Owns what the frame pointers in `threads` point at.
-    _frames: AlignedBytes,
+    frames: AlignedBytes,
     scratch: AlignedBytes,
     slm: AlignedBytes,
     /// Marks of local memory and after them of scratch, of a launch that keeps account of what is initialised.
@@ -272,7 +272,7 @@ pub(super) struct Worker {
 }
 
 // SAFETY: the pointers in `threads` and `faults` are into the worker's own memory or into the
-// prepared launch that owns the worker; one thread uses a worker at a time.
+// tables of the launch that the worker is of, which are kept as long; one thread uses a worker at a time.
 unsafe impl Send for Worker {}
 
 impl Worker {
@@ -305,7 +305,7 @@ impl Worker {
         });
         Some(Worker {
             threads: contexts.collect(),
-            _frames: frames,
+            frames,
             scratch,
             slm: AlignedBytes::zeroed(round_line(slm.into()))?,
             marks: AlignedBytes::zeroed(0)?,
@@ -349,6 +349,21 @@ impl Worker {
             self.marks = AlignedBytes::zeroed(wanted)?;
         }
         Some(())
+    }
+
+    /// Lets go of what belongs to a launch, so that the next one of this shape may have the worker. Returns the bytes that the worker
+    /// takes.
+    pub(super) fn let_go(&mut self) -> usize {
+        self.faults.records = Vec::new();
+        self.faults.sites.clear();
+        self.faults.memory = None;
+        self.faults.kept = None;
+        self.tally = Tally::default();
+        self.races = None;
+        let blocks = [&self.frames, &self.scratch, &self.slm, &self.marks];
+        let blocks = blocks.into_iter().map(AlignedBytes::len).sum::<usize>();
+        let stack = self.stack.as_ref().map_or(0, Stack::bytes);
+        size_of::<Worker>() + size_of_val(&*self.threads) + blocks + stack
     }
 
     /// Forgets the launch before.

@@ -9,5 +9,6 @@ mod abi;
 mod launch;
 mod memory;
 mod rows;
+mod together;
 #[cfg(all(target_os = "linux", feature = "jit"))]
 mod tools;
