@@ -9,10 +9,16 @@ use std::collections::BTreeMap;
 /// What empty slots point at: readable, so that not even a speculated load of a wrong index faults.
 static NOTHING: [u8; 64] = [0; 64];
 
+/// The entries of a table, and those of tables without any surface.
+#[derive(Clone, Debug)]
+struct Entries([Surface; SURFACES]);
+static EMPTY: Entries = Entries([empty(); SURFACES]);
+
 /// A table of [`SURFACES`] surfaces. Bound buffers live at least as long as the table.
 #[derive(Debug)]
 pub struct SurfaceTable {
-    entries: Box<[Surface; SURFACES]>,
+    /// [`EMPTY`] as long as there are none: most kernels take addresses.
+    entries: Option<Box<Entries>>,
     /// Keeps bound buffers alive.
     buffers: BTreeMap<u8, Buffer>,
     /// Images and samplers, and what keeps them alive.
@@ -25,6 +31,8 @@ pub struct SurfaceTable {
 unsafe impl Send for SurfaceTable {}
 // SAFETY: as above; `&SurfaceTable` only reads the entries.
 unsafe impl Sync for SurfaceTable {}
+// SAFETY: the pointers are to `NOTHING`, which nobody writes.
+unsafe impl Sync for Entries {}
 
 impl Default for SurfaceTable {
     fn default() -> SurfaceTable {
@@ -47,7 +55,7 @@ impl SurfaceTable {
     /// A table of empty slots: every access through it is out of bounds.
     pub fn new() -> SurfaceTable {
         SurfaceTable {
-            entries: Box::new([empty(); SURFACES]),
+            entries: None,
             buffers: BTreeMap::new(),
             images: None,
             image_buffers: BTreeMap::new(),
@@ -146,7 +154,7 @@ impl SurfaceTable {
             return Err(MemoryError::OutOfRange { offset, len, size }.into());
         }
         let slot = self.slot(index)?;
-        self.entries[usize::from(slot)] = Surface {
+        *self.entry(slot) = Surface {
             base: buffer.start().wrapping_add(offset as usize),
             size: len,
         };
@@ -164,7 +172,7 @@ impl SurfaceTable {
     /// reference may cover them, whenever a launch uses this table or a clone of it.
     pub unsafe fn bind_raw(&mut self, index: u32, surface: Surface) -> Result<(), LaunchError> {
         let slot = self.slot(index)?;
-        self.entries[usize::from(slot)] = surface;
+        *self.entry(slot) = surface;
         self.buffers.remove(&slot);
         Ok(())
     }
@@ -175,19 +183,24 @@ impl SurfaceTable {
     /// [`LaunchError::SurfaceIndex`].
     pub fn clear(&mut self, index: u32) -> Result<(), LaunchError> {
         let slot = self.slot(index)?;
-        self.entries[usize::from(slot)] = empty();
+        *self.entry(slot) = empty();
         self.buffers.remove(&slot);
         Ok(())
     }
 
     /// Address and length in bytes of a bound surface.
     pub fn get(&self, index: u32) -> Option<(u64, u64)> {
-        let surface = self.entries.get(index as usize)?;
+        let surface = self.entries.as_ref()?.0.get(index as usize)?;
         (surface.size != 0).then_some((surface.base as u64, surface.size))
     }
 
     pub(crate) fn as_ptr(&self) -> *const Surface {
-        self.entries.as_ptr()
+        self.entries.as_deref().unwrap_or(&EMPTY).0.as_ptr()
+    }
+
+    fn entry(&mut self, slot: u8) -> &mut Surface {
+        let entries = self.entries.get_or_insert_with(|| Box::new(EMPTY.clone()));
+        &mut entries.0[usize::from(slot)]
     }
 
     fn slot(&self, index: u32) -> Result<u8, LaunchError> {
@@ -204,7 +217,7 @@ const NO_IMAGE: Image = Image {
     layer_axis: 0,
 };
 
-fn empty() -> Surface {
+const fn empty() -> Surface {
     Surface {
         base: nothing(),
         size: 0,
@@ -212,6 +225,6 @@ fn empty() -> Surface {
 }
 
 /// Address of [`NOTHING`]; never written, as its surface has no bytes.
-pub(crate) fn nothing() -> *mut u8 {
+pub(crate) const fn nothing() -> *mut u8 {
     NOTHING.as_ptr().cast_mut()
 }

@@ -1,9 +1,10 @@
 //! The in-memory code cache: one compilation (or look at the disk) for each key, however many threads ask.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+
+use rustc_hash::FxHashMap;
 
 use super::disk::Disk;
 use super::error::Error;
@@ -86,7 +87,7 @@ type Slot = Arc<OnceLock<Result<Arc<Compiled>, Error>>>;
 
 #[derive(Default)]
 pub(crate) struct CodeCache {
-    slots: Mutex<HashMap<Key, Slot>>,
+    slots: Mutex<FxHashMap<Key, Slot>>,
     hits: AtomicU64,
     misses: AtomicU64,
     disk_hits: AtomicU64,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use visa_runtime::{DeviceMemory, WorkerPool};
 
 use super::background::Background;
@@ -172,7 +173,7 @@ pub(super) struct Tier {
     pub engine: Engine,
     /// The process that it was made in.
     process: u32,
-    upgrades: Mutex<HashMap<Key, Arc<Upgrade>>>,
+    upgrades: Mutex<FxHashMap<Key, Arc<Upgrade>>>,
     pub background: Arc<Background>,
 }
 

@@ -307,71 +307,88 @@ impl Slot {
         slm: &mut u32,
         out: &mut Arguments,
     ) -> Result<(), PlanError> {
-        let three = |v: [u32; 3]| v.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let bytes: Vec<u8> = match self.source {
-            SlotSource::GlobalOffset => three(shape.offset),
+        let bytes: Bytes<'_> = match self.source {
+            SlotSource::GlobalOffset => Bytes::Three(shape.offset),
             SlotSource::LocalSize => {
                 let offset = self.offset;
                 out.payload.patch(PayloadPatch::LocalSize { offset })?;
-                three(shape.local)
+                Bytes::Three(shape.local)
             }
-            SlotSource::EnqueuedLocalSize => three(shape.local),
-            SlotSource::GlobalSize => three(shape.global),
-            SlotSource::GroupCount => three(shape.groups()),
-            SlotSource::Dimensions => u32::from(dimensions(shape)).to_le_bytes().to_vec(),
+            SlotSource::EnqueuedLocalSize => Bytes::Three(shape.local),
+            SlotSource::GlobalSize => Bytes::Three(shape.global),
+            SlotSource::GroupCount => Bytes::Three(shape.groups()),
+            SlotSource::Dimensions => Bytes::Word(dimensions(shape).into()),
             SlotSource::Value { argument, from } => match given.get(&argument) {
                 // Narrow types are shorter than their place; the rest of it stays zero.
-                Some(ArgValue::Bytes(b)) => b.get(from as usize..).unwrap_or(&[]).to_vec(),
-                _ => Vec::new(),
+                Some(ArgValue::Bytes(b)) => Bytes::Given(b.get(from as usize..).unwrap_or(&[])),
+                _ => Bytes::Given(&[]),
             },
             SlotSource::Local {
                 argument,
                 alignment,
             } => match given.get(&argument) {
-                Some(ArgValue::Local(bytes)) => local(*bytes, alignment, slm)?.to_vec(),
-                _ => Vec::new(),
+                Some(ArgValue::Local(bytes)) => Bytes::Long(local(*bytes, alignment, slm)?),
+                _ => Bytes::Given(&[]),
             },
             SlotSource::Address { argument } => match given.get(&argument) {
-                Some(ArgValue::Buffer(b)) => b.address().to_le_bytes().to_vec(),
-                _ => Vec::new(),
+                Some(ArgValue::Buffer(b)) => Bytes::Long(b.address()),
+                _ => Bytes::Given(&[]),
             },
             SlotSource::PrivateBase => {
                 let private = own.private.as_ref();
-                let private = private.map(|b| b.address().to_le_bytes().to_vec());
-                private.unwrap_or_default()
+                private.map_or(Bytes::Given(&[]), |b| Bytes::Long(b.address()))
             }
             SlotSource::PrintBuffer => address(own.printing(), "buffer to print to")?,
             SlotSource::AssertBuffer => address(own.asserting(), "buffer for assertions")?,
             SlotSource::Data { section, offset } => {
                 let address = data.and_then(|data| data.address(section, offset));
-                address
-                    .ok_or_else(|| missing("program-scope variable"))?
-                    .to_le_bytes()
-                    .to_vec()
+                Bytes::Long(address.ok_or_else(|| missing("program-scope variable"))?)
             }
             SlotSource::Copy { from } => {
                 return Ok(out.payload.mirror(from, self.size, self.offset)?);
             }
-            SlotSource::ImplicitArgs { simd } => implicit::bytes(shape, simd, own),
+            SlotSource::ImplicitArgs { simd } => Bytes::Made(implicit::bytes(shape, simd, own)),
             SlotSource::ImplicitArgsAddress { simd } => {
                 let buffer = own.implicit.as_ref();
                 let buffer = buffer.ok_or_else(|| missing("memory for implicit arguments"))?;
                 let bytes = implicit::bytes(shape, simd, own);
                 buffer.write(0, &bytes).map_err(LaunchError::from)?;
-                buffer.address().to_le_bytes().to_vec()
+                Bytes::Long(buffer.address())
             }
-            SlotSource::State { word } => word.to_le_bytes().to_vec(),
+            SlotSource::State { word } => Bytes::Word(word),
             SlotSource::Image { argument, fact } => match given.get(&argument) {
-                Some(ArgValue::Image(_, shape)) => fact.of(shape).to_le_bytes().to_vec(),
+                Some(ArgValue::Image(_, shape)) => Bytes::Word(fact.of(shape)),
                 _ => return Err(missing(&format!("image as argument {argument}"))),
             },
             SlotSource::Sampler { argument, fact } => match given.get(&argument) {
-                Some(ArgValue::Sampler(state)) => fact.of(*state).to_le_bytes().to_vec(),
+                Some(ArgValue::Sampler(state)) => Bytes::Word(fact.of(*state)),
                 _ => return Err(missing(&format!("sampler as argument {argument}"))),
             },
         };
-        let fitting = bytes.len().min(self.size as usize);
-        Ok(out.payload.set(self.offset as usize, &bytes[..fitting])?)
+        let (offset, size) = (self.offset as usize, self.size as usize);
+        bytes.with(|bytes| out.payload.set(offset, &bytes[..bytes.len().min(size)]))?;
+        Ok(())
+    }
+}
+
+/// What a slot is filled with.
+enum Bytes<'a> {
+    Word(u32),
+    Long(u64),
+    Three([u32; 3]),
+    Given(&'a [u8]),
+    Made(Vec<u8>),
+}
+
+impl Bytes<'_> {
+    fn with<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
+        match self {
+            Bytes::Word(word) => take(&word.to_le_bytes()),
+            Bytes::Long(long) => take(&long.to_le_bytes()),
+            Bytes::Three(three) => take(three.map(u32::to_le_bytes).as_flattened()),
+            Bytes::Given(bytes) => take(bytes),
+            Bytes::Made(bytes) => take(bytes),
+        }
     }
 }
 
@@ -384,9 +401,9 @@ pub(super) fn dimensions(shape: &LaunchShape) -> u8 {
 }
 
 /// The address of a buffer that has to be there.
-fn address(buffer: Option<&PrintBuffer>, what: &str) -> Result<Vec<u8>, PlanError> {
+fn address(buffer: Option<&PrintBuffer>, what: &str) -> Result<Bytes<'static>, PlanError> {
     let buffer = buffer.ok_or_else(|| missing(what))?;
-    Ok(buffer.address().to_le_bytes().to_vec())
+    Ok(Bytes::Long(buffer.address()))
 }
 
 fn missing(what: &str) -> PlanError {
@@ -394,7 +411,7 @@ fn missing(what: &str) -> PlanError {
 }
 
 /// The offset of `bytes` bytes of local memory after `used`.
-fn local(bytes: u32, alignment: u32, used: &mut u32) -> Result<[u8; 8], LaunchError> {
+fn local(bytes: u32, alignment: u32, used: &mut u32) -> Result<u64, LaunchError> {
     let too_much = || LaunchError::GroupMemory {
         what: "local memory",
         wanted: u64::from(*used) + u64::from(bytes),
@@ -404,7 +421,7 @@ fn local(bytes: u32, alignment: u32, used: &mut u32) -> Result<[u8; 8], LaunchEr
     let start = start.ok_or_else(too_much)?;
     let end = start.checked_add(bytes).filter(|end| *end <= MAX_SLM_BYTES);
     *used = end.ok_or_else(too_much)?;
-    Ok(u64::from(start).to_le_bytes())
+    Ok(start.into())
 }
 
 #[cfg(test)]
