@@ -13,6 +13,7 @@ mod check_races;
 mod correlated;
 mod dce;
 mod division;
+mod dot_products;
 mod edit;
 mod fold;
 mod gvn;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce, division, fold,
-    gvn, half_calls, if_convert, join_stores, masks, one_lane, registers, row_split, shape,
-    strip_mine, suspend, uniform, vector_combine,
+    cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce, division,
+    dot_products, fold, gvn, half_calls, if_convert, join_stores, masks, one_lane, registers,
+    row_split, shape, strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 use crate::steps::step;
@@ -29,6 +29,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("join-stores", |f, _| join_stores::run(f)),
     ("registers", |f, _| registers::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
+    ("dot-products", |f, _| dot_products::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
         merge_splits::run(f, options.merge_splits)
@@ -74,6 +75,7 @@ pub const ORDER: &[&str] = &[
     "join-stores",
     "registers",
     "vector-combine",
+    "dot-products",
     "strip-mine",
     "cfg",
     "merge-splits",
@@ -104,6 +106,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("registers", &["fold", "gvn", "dce"]),
     // What it finds to be constants may have been carried around loops.
     ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
+    ("dot-products", &["gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];
 

@@ -605,6 +605,7 @@ fn pure(op: &Op, args: &[Operand], ty: Ty) -> Vec<u64> {
         Op::Unary(op) => each(&|i| scalar::unary(*op, from, arg(0, i))),
         Op::Binary(op) => each(&|i| scalar::binary(*op, from, arg(0, i), arg(1, i))),
         Op::Fma => each(&|i| scalar::fma(from, arg(0, i), arg(1, i), arg(2, i))),
+        Op::Dot4(signs) => each(&|i| scalar::dot4(*signs, arg(0, i), arg(1, i), arg(2, i))),
         Op::ICmp(c) => each(&|i| scalar::icmp(*c, from, arg(0, i), arg(1, i)).into()),
         Op::FCmp(c) => each(&|i| scalar::fcmp(*c, from, arg(0, i), arg(1, i)).into()),
         Op::Select => each(&|i| arg(if arg(0, i) != 0 { 1 } else { 2 }, i)),

@@ -545,6 +545,15 @@ pub enum Input {
     Unset,
 }
 
+/// Whose bytes are signed at [`Op::Dot4`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ByteSigns {
+    /// Those of the second operand.
+    pub a: bool,
+    /// Those of the third.
+    pub b: bool,
+}
+
 /// An operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -560,6 +569,8 @@ pub enum Op {
     Binary(BinOp),
     /// `(F, F, F) -> F`: `a * b + c` with one rounding.
     Fma,
+    /// `(i32, i32, i32) -> i32`, or vectors of these: the first, plus the sum of the products of the second's and the third's four bytes.
+    Dot4(ByteSigns),
     /// `(T, T) -> <N x i1>`.
     ICmp(ICond),
     /// `(F, F) -> <N x i1>`.
@@ -683,6 +694,7 @@ impl Op {
             Op::Unary(_)
                 | Op::Binary(_)
                 | Op::Fma
+                | Op::Dot4(_)
                 | Op::ICmp(_)
                 | Op::FCmp(_)
                 | Op::Select

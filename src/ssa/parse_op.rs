@@ -3,7 +3,7 @@
 use super::names::{self, find};
 use super::op::{
     Access2d, AlignCheck, AtomicAccess, BarrierCheck, BarrierStep, BlockAccess, BufferCheck,
-    ImageAccess, ImageOp, Input, MemAccess, Op, RaceAccess, RaceCheck,
+    ByteSigns, ImageAccess, ImageOp, Input, MemAccess, Op, RaceAccess, RaceCheck,
 };
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
@@ -40,6 +40,10 @@ pub(super) fn operation(c: &mut Cursor, ty: Option<Ty>) -> Parsed<Op> {
 fn plain(name: &str) -> Option<Op> {
     let fixed = match name {
         "fma" => Some(Op::Fma),
+        "dot4.uu" => Some(Op::Dot4(ByteSigns { a: false, b: false })),
+        "dot4.us" => Some(Op::Dot4(ByteSigns { a: false, b: true })),
+        "dot4.su" => Some(Op::Dot4(ByteSigns { a: true, b: false })),
+        "dot4.ss" => Some(Op::Dot4(ByteSigns { a: true, b: true })),
         "select" => Some(Op::Select),
         "bitcast" => Some(Op::Bitcast),
         "splat" => Some(Op::Splat),

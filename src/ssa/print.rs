@@ -266,6 +266,10 @@ impl fmt::Display for OpText<'_> {
             Op::Unary(op) => f.write_str(spell(names::UNARY, op)),
             Op::Binary(op) => f.write_str(spell(names::BINARY, op)),
             Op::Fma => f.write_str("fma"),
+            Op::Dot4(signs) => {
+                let sign = |signed| if signed { 's' } else { 'u' };
+                write!(f, "dot4.{}{}", sign(signs.a), sign(signs.b))
+            }
             Op::ICmp(c) => write!(f, "icmp.{}", spell(names::ICOND, c)),
             Op::FCmp(c) => write!(f, "fcmp.{}", spell(names::FCOND, c)),
             Op::Select => f.write_str("select"),

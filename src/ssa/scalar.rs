@@ -4,7 +4,7 @@
 //! Operands hold no bits above their lane, nor do results. A float operation that computes gives
 //! one NaN, the quiet one without payload, so that results do not depend on operand order.
 
-use super::op::{BinOp, Conv, FCond, ICond, UnOp};
+use super::op::{BinOp, ByteSigns, Conv, FCond, ICond, UnOp};
 use super::types::Lane;
 use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
@@ -105,6 +105,21 @@ pub fn fma(lane: Lane, a: u64, b: u64, c: u64) -> u64 {
         Lane::F32 => of_f32(f32_of(a).mul_add(f32_of(b), f32_of(c))),
         _ => of_f64(f64_of(a).mul_add(f64_of(b), f64_of(c))),
     }
+}
+
+/// `sum` and the products of four bytes each.
+pub fn dot4(signs: ByteSigns, sum: u64, a: u64, b: u64) -> u64 {
+    let byte = |x: u64, k: u32, signed: bool| {
+        let byte = (x >> (8 * k)) as u8;
+        if signed {
+            i32::from(byte.cast_signed())
+        } else {
+            i32::from(byte)
+        }
+    };
+    let products = (0..4).map(|k| byte(a, k, signs.a) * byte(b, k, signs.b));
+    let sum = products.fold(sum as u32 as i32, i32::wrapping_add);
+    u64::from(sum.cast_unsigned())
 }
 
 /// Integer comparison.

@@ -135,6 +135,11 @@ impl OpTypes<'_> {
                 let same = a == b && b == c && c == r && a.lane.is_float();
                 self.require(same, "needs one float type")
             }
+            Op::Dot4(_) => {
+                let ([c, a, b], [r]) = self.exactly()?;
+                let same = a == b && b == c && c == r && a.lane == Lane::I32;
+                self.require(same, "needs one type of 32-bit integers")
+            }
             Op::ICmp(cond) => {
                 let ([a, b], [r]) = self.exactly()?;
                 let lane =

@@ -1,6 +1,6 @@
 //! Every operation without effect, on all lane types and counts.
 
-use visa_jit::ssa::{BinOp, Conv, FCond, FpEnvOp, ICond, Lane, Op, Ty, UnOp};
+use visa_jit::ssa::{BinOp, ByteSigns, Conv, FCond, FpEnvOp, ICond, Lane, Op, Ty, UnOp};
 
 use crate::cases::{Arg, Case, FLOATS, INTS, lane_counts};
 use visa_test_common::{Rng, full};
@@ -87,6 +87,29 @@ fn shifts() {
                 let case = Case {
                     op: Op::Binary(op),
                     args: vec![Arg::Input(ty), count],
+                    results: vec![ty],
+                };
+                case.check(&mut rng, ROUNDS);
+            }
+        }
+    });
+}
+
+#[test]
+fn sums_of_products_of_bytes() {
+    let mut rng = Rng::new(17);
+    each_ty(&[Lane::I32], |ty| {
+        for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+            let op = Op::Dot4(ByteSigns { a, b });
+            let zero = Arg::Const(ty, vec![0; usize::from(ty.lanes)]);
+            for args in [
+                [Arg::Input(ty), Arg::Input(ty), Arg::Input(ty)],
+                [zero, Arg::Input(ty), Arg::Splat(ty)],
+                [Arg::Input(ty), Arg::Splat(ty), Arg::Input(ty)],
+            ] {
+                let case = Case {
+                    op: op.clone(),
+                    args: args.into(),
                     results: vec![ty],
                 };
                 case.check(&mut rng, ROUNDS);

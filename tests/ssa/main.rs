@@ -1,6 +1,7 @@
 //! The SSA IR: text form, verifier, evaluator and passes.
 
 mod division;
+mod dot_products;
 mod eval;
 mod generate;
 mod golden;

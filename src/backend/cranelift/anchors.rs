@@ -115,6 +115,7 @@ fn latency(op: &Op) -> u32 {
     match op {
         Op::Binary(BinOp::FDiv) | Op::Unary(UnOp::FSqrt) => 12,
         Op::Fma | Op::Convert(_) => 4,
+        Op::Dot4(_) => 8,
         Op::Binary(BinOp::FAdd | BinOp::FSub | BinOp::FMul | BinOp::Mul) => 4,
         _ => 1,
     }

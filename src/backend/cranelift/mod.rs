@@ -20,6 +20,7 @@ mod context;
 mod convert;
 mod copies;
 mod div;
+mod dot;
 mod emit;
 mod fault;
 mod float;

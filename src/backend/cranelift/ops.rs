@@ -47,6 +47,7 @@ impl CraneliftEmitter<'_> {
             Op::Unary(op) => self.unary(*op, out, args[0]),
             Op::Binary(op) => self.binary(*op, out, args[0], args[1]),
             Op::Fma => self.fma(out, args),
+            Op::Dot4(signs) => self.dot4(*signs, out, args),
             Op::ICmp(cond) => self.icmp(*cond, out, args[0], args[1]),
             Op::FCmp(cond) => self.fcmp(*cond, out, args[0], args[1]),
             Op::Select => self.select(out, args[0], args[1], args[2]),

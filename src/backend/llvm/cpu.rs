@@ -30,6 +30,8 @@ pub(super) struct TargetCpu {
     pub needs: Option<Vec<String>>,
     /// 512-bit vectors, with lane masks for all element sizes and vector lengths.
     pub avx512: bool,
+    /// Sums of products of bytes, of all vector lengths.
+    pub vnni: bool,
     /// Gathers.
     pub avx2: bool,
     /// A gather takes longer than a load for each lane.
@@ -97,6 +99,7 @@ impl TargetCpu {
                 (true, false) => 256,
                 (true, true) => 512,
             },
+            vnni: avx512 && has("avx512vnni"),
             avx2: has("avx2"),
             // AMD's are microcode, in front of which everything waits.
             slow_gathers: name.starts_with("znver"),
@@ -128,7 +131,8 @@ impl TargetCpu {
         }
         cpu.vectors = bits;
         if bits == 128 && self.target.architecture == Architecture::X86_64 {
-            (cpu.avx512, cpu.avx2, cpu.fma, cpu.f16c) = (false, false, false, false);
+            (cpu.avx512, cpu.vnni) = (false, false);
+            (cpu.avx2, cpu.fma, cpu.f16c) = (false, false, false);
             let comma = if cpu.features.is_empty() { "" } else { "," };
             cpu.features.push_str(comma);
             cpu.features.push_str("-avx");

@@ -21,6 +21,7 @@ mod check;
 mod context;
 mod convert;
 mod cpu;
+mod dot;
 mod each;
 mod emit;
 mod ending;

@@ -87,6 +87,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             Op::Unary(op) => self.unary(*op, ty, args[0]),
             Op::Binary(op) => self.binary(*op, ty, args[0], args[1]),
             Op::Fma => self.fma(ty, args),
+            Op::Dot4(signs) => self.dot4(*signs, ty, args),
             Op::ICmp(cond) => {
                 let (a, b) = (self.get(args[0])?, self.get(args[1])?);
                 self.icmp(int_predicate(*cond), a, b)
@@ -239,38 +240,20 @@ impl<'c> LlvmEmitter<'c, '_> {
 
     /// `x * 2^y` by the instruction for it, on pieces of the processor's width.
     fn scale(&mut self, ty: Ty, x: V<'c>, y: V<'c>) -> EmitResult<V<'c>> {
-        let lanes = padded_lanes(ty.lanes);
-        let piece = (self.cpu.vectors / 32).min(u32::from(lanes).max(4));
+        let piece = (self.cpu.vectors / 32).min(u32::from(padded_lanes(ty.lanes)).max(4));
         let (name, enabled) = match piece {
             4 => ("llvm.x86.avx512.mask.scalef.ps.128", 8),
             8 => ("llvm.x86.avx512.mask.scalef.ps.256", 8),
             _ => ("llvm.x86.avx512.mask.scalef.ps.512", 16),
         };
-        let width = lanes.max(4);
-        let (x, y) = (self.widen(x, lanes, width)?, self.widen(y, lanes, width)?);
         let all = self.int(enabled).const_all_ones();
-        let mut pieces = Vec::new();
-        for start in (0..u32::from(width)).step_by(piece as usize) {
-            let of_piece: Vec<_> = (start..start + piece).map(Some).collect();
-            let a = self.shuffle(x, None, &of_piece)?;
-            let b = self.shuffle(y, None, &of_piece)?;
-            let mut args = vec![a, b, a, all.into()];
+        self.in_pieces(piece, ty.lanes, &[x, y], |e, v| {
+            let mut args = vec![v[0], v[1], v[0], all.into()];
             if piece == 16 {
-                args.push(self.i32(ROUNDING_OF_MXCSR).into());
+                args.push(e.i32(ROUNDING_OF_MXCSR).into());
             }
-            pieces.push(self.intrinsic(name, &[], &args)?);
-        }
-        while pieces.len() > 1 {
-            let both = 2 * u32::from(width) / pieces.len() as u32;
-            let ends: Vec<_> = (0..both).map(Some).collect();
-            let pairs = pieces.chunks(2);
-            let joined = pairs.map(|p| self.shuffle(p[0], Some(p[1]), &ends));
-            pieces = joined.collect::<EmitResult<_>>()?;
-        }
-        match lanes {
-            1 => self.lane(pieces[0], 0),
-            lanes => self.narrow(pieces[0], lanes),
-        }
+            e.intrinsic(name, &[], &args)
+        })
     }
 
     /// The same by two factors, see [`SCALE_BIAS`].

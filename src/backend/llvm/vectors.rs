@@ -101,6 +101,38 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.shuffle(first, None, &vec![Some(0); usize::from(lanes)])
     }
 
+    /// An operation on vectors of some lanes, or scalars, done by one on vectors of `piece` lanes, at least four.
+    pub fn in_pieces(
+        &mut self,
+        piece: u32,
+        lanes: u16,
+        operands: &[V<'c>],
+        each: impl Fn(&mut Self, &[V<'c>]) -> EmitResult<V<'c>>,
+    ) -> EmitResult<V<'c>> {
+        let lanes = padded_lanes(lanes);
+        let width = lanes.max(4);
+        let widened = operands.iter().map(|&v| self.widen(v, lanes, width));
+        let operands = widened.collect::<EmitResult<Vec<_>>>()?;
+        let mut pieces = Vec::new();
+        for start in (0..u32::from(width)).step_by(piece as usize) {
+            let of_piece: Vec<_> = (start..start + piece).map(Some).collect();
+            let parts = operands.iter().map(|&v| self.shuffle(v, None, &of_piece));
+            let parts = parts.collect::<EmitResult<Vec<_>>>()?;
+            pieces.push(each(self, &parts)?);
+        }
+        while pieces.len() > 1 {
+            let both = 2 * u32::from(width) / pieces.len() as u32;
+            let ends: Vec<_> = (0..both).map(Some).collect();
+            let pairs = pieces.chunks(2);
+            let joined = pairs.map(|p| self.shuffle(p[0], Some(p[1]), &ends));
+            pieces = joined.collect::<EmitResult<_>>()?;
+        }
+        match lanes {
+            1 => self.lane(pieces[0], 0),
+            lanes => self.narrow(pieces[0], lanes),
+        }
+    }
+
     /// Bits of a mask of a given number of lanes as `i32`, lane 0 lowest.
     pub(super) fn mask_bits(&self, mask: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let word = self.int(u32::from(padded_lanes(lanes)));

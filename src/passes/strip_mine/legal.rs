@@ -121,6 +121,7 @@ impl<'a> Check<'a> {
             | Op::Unary(_)
             | Op::Binary(_)
             | Op::Fma
+            | Op::Dot4(_)
             | Op::ICmp(_)
             | Op::FCmp(_)
             | Op::Select

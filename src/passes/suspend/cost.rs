@@ -58,7 +58,7 @@ pub(super) fn inst_cost(f: &Function, data: &InstData) -> Option<u32> {
             _ => return None,
         },
         Op::Fma => 2,
-        Op::FpEnv(_) => return None,
+        Op::FpEnv(_) | Op::Dot4(_) => return None,
         _ => 1,
     };
     Some(each * wide)
