@@ -1,7 +1,7 @@
 //! What passes share: looking through definitions, and rewriting blocks in place.
 
 use crate::ssa::dom::reverse_post_order;
-use crate::ssa::{BinOp, Block, Function, Inst, Op, Ty, UnOp, Value};
+use crate::ssa::{BinOp, Block, Conv, Function, Inst, Lane, Op, Ty, UnOp, Value, ValueDef};
 
 /// Lanes of a constant.
 pub(super) fn const_lanes(f: &Function, v: Value) -> Option<&[u64]> {
@@ -28,6 +28,21 @@ pub(super) fn binary(f: &Function, v: Value, op: BinOp) -> Option<(Value, Value)
 pub(super) fn unary(f: &Function, v: Value, op: UnOp) -> Option<Value> {
     let data = f.def_inst(v).filter(|d| d.op == Op::Unary(op))?;
     Some(data.args[0])
+}
+
+/// The mask that says which lanes of `v` have all of their bits set, as none or all of them have; or, if the bool is set, which have none.
+pub(super) fn spread_mask(f: &Function, v: Value) -> Option<(Value, bool)> {
+    let data = f.def_inst(v)?;
+    let (mask, ones) = (*data.args.first()?, f.ty(v).lane.mask());
+    match data.op {
+        Op::Convert(Conv::SExt) if f.ty(mask).lane == Lane::I1 => Some((mask, false)),
+        Op::Select => match [1, 2].map(|n| uniform_const(f, data.args[n])) {
+            [Some(set), Some(0)] if set == ones => Some((mask, false)),
+            [Some(0), Some(clear)] if clear == ones => Some((mask, true)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The operation that makes a constant with the same bits in each lane.
@@ -157,5 +172,32 @@ impl<'f> Rewriter<'f> {
     /// Adds a constant with the same bits in each lane.
     pub(super) fn constant(&mut self, ty: Ty, bits: u64) -> Value {
         self.emit(const_op(ty, bits), Vec::new(), ty)
+    }
+
+    /// Takes away an instruction that was placed already, and puts what `make` emits in its stead, if all operands of that are there by
+    /// then. Uses of the instruction are the caller's.
+    pub(super) fn instead_of<T>(
+        &mut self,
+        i: Inst,
+        make: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let at = self.out.iter().rposition(|&placed| placed == i)?;
+        let after = self.out.split_off(at);
+        let line = std::mem::replace(&mut self.line, self.f.inst(i).line);
+        let made = make(self);
+        self.line = line;
+        let is_after = |v: &Value| match self.f.def(self.f.resolve(*v)) {
+            ValueDef::Result(def, _) => after.contains(&def),
+            _ => false,
+        };
+        let new = self.out[at..].iter();
+        let late = new.flat_map(|&n| &self.f.inst(n).args).any(is_after);
+        if late || made.is_none() {
+            self.out.truncate(at);
+            self.out.extend(after);
+            return None;
+        }
+        self.out.extend(&after[1..]);
+        made
     }
 }

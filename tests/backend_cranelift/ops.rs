@@ -182,12 +182,16 @@ fn selects_by_comparisons() {
     let mut rng = Rng::new(28);
     each_ty(&INTS, |ty| {
         for cond in ICONDS {
-            let case = Case {
-                op: Op::Select,
-                args: vec![Arg::Compared(cond, ty), Arg::Input(ty), Arg::Input(ty)],
-                results: vec![ty],
-            };
-            case.check(&mut rng, ROUNDS);
+            // Zeros elsewhere are a case of their own.
+            let same = |bits| Arg::Const(ty, vec![bits; usize::from(ty.lanes)]);
+            for other in [Arg::Input(ty), same(0), same(5)] {
+                let case = Case {
+                    op: Op::Select,
+                    args: vec![Arg::Compared(cond, ty), Arg::Input(ty), other],
+                    results: vec![ty],
+                };
+                case.check(&mut rng, ROUNDS);
+            }
         }
     });
 }

@@ -402,6 +402,21 @@ impl CraneliftEmitter<'_> {
         self.cast(v, ty)
     }
 
+    /// Piece-wise choice: `a` where `mask` is set, else zero.
+    pub(crate) fn kept(&mut self, mask: V, a: V) -> V {
+        let ty = self.type_of(a);
+        match self.complemented(mask) {
+            Some(opposite) => {
+                let cleared = self.cast(opposite, ty);
+                self.ins().band_not(a, cleared)
+            }
+            None => {
+                let m = self.cast(mask, ty);
+                self.ins().band(a, m)
+            }
+        }
+    }
+
     /// What a piece is the complement of.
     fn complemented(&self, v: V) -> Option<V> {
         let inst = self.func.dfg.value_def(v).inst()?;

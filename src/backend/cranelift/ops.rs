@@ -223,8 +223,11 @@ impl CraneliftEmitter<'_> {
                 return self.bind(out, result);
             }
             let direct = self.is_min_max(c, a, b);
+            let kept = self.uniform_const(b) == Some(0);
             self.lanewise(&[mask, operands.0, operands.1], |e, v| {
-                if direct {
+                if kept {
+                    e.kept(v[0], v[1])
+                } else if direct {
                     let m = e.cast_piece(v[0], ty.lane);
                     e.ins().bitselect(m, v[1], v[2])
                 } else {

@@ -1,7 +1,7 @@
 //! Integer and bitwise rules; `and`, `or`, `xor` and `not` are also mask algebra.
 
 use super::super::edit::{
-    Rewriter, binary as bin, const_lanes, lanes_op, unary as un, uniform_const,
+    Rewriter, binary as bin, const_lanes, lanes_op, spread_mask, unary as un, uniform_const,
 };
 use super::{Action, Subject, fields, offsets, range, rotates};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
@@ -51,7 +51,9 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             .or_else(|| logic(r.f, s, op, b, a))
             .or_else(|| without(r, s, op, a, b))
             .or_else(|| without(r, s, op, b, a))
-            .or_else(|| chosen(r.f, op, a, b)),
+            .or_else(|| chosen(r.f, op, a, b))
+            .or_else(|| where_set(r, s, op, a, b))
+            .or_else(|| where_set(r, s, op, b, a)),
         BinOp::Xor => xor(r, s, a, b),
         BinOp::Add => bin(r.f, a, BinOp::Sub)
             .filter(|&(_, y)| y == b)
@@ -140,9 +142,7 @@ fn chain(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Action> {
     let d = uniform_const(r.f, d)?;
     let (ones, width) = (s.ty.lane.mask(), u64::from(s.ty.lane.bits()));
     // `vector-combine` looks for the high halves of what was shifted.
-    if op == BinOp::LShr && c % width == 32 && width == 64 && !s.ty.is_scalar() {
-        return None;
-    }
+    let high_half = op == BinOp::LShr && c % width == 32 && width == 64 && !s.ty.is_scalar();
     let joined = match op {
         BinOp::Add => c.wrapping_add(d) & ones,
         BinOp::Mul => c.wrapping_mul(d) & ones,
@@ -150,6 +150,7 @@ fn chain(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Action> {
         BinOp::Or => c | d,
         BinOp::Xor => c ^ d,
         BinOp::Shl | BinOp::LShr if c % width + d % width >= width => return Some(Uniform(0)),
+        _ if high_half => return None,
         BinOp::AShr => (c % width + d % width).min(width - 1),
         BinOp::Shl | BinOp::LShr => c % width + d % width,
         BinOp::UMin => c.min(d),
@@ -283,34 +284,41 @@ fn xor(r: &mut Rewriter, s: &Subject, a: Value, b: Value) -> Option<Action> {
     Some(Become(Op::Unary(UnOp::Not), vec![differ]))
 }
 
-/// `(m & x) | (!m & y)`, or with `^`, where all bits of a lane of `m` are the same, is a choice.
+/// What is kept where a mask is set or, if the bool says so, where it is not, with `|` or `^` of what is kept elsewhere is a choice.
 fn chosen(f: &Function, op: BinOp, a: Value, b: Value) -> Option<Action> {
     if !matches!(op, BinOp::Or | BinOp::Xor) {
         return None;
     }
-    let (a, b) = (bin(f, a, BinOp::And)?, bin(f, b, BinOp::And)?);
-    let orders = |(x, y): (Value, Value)| [(x, y), (y, x)];
-    for (m, x) in orders(a) {
-        for (n, y) in orders(b) {
-            if !complements(f, m, n) {
-                continue;
-            }
-            if let Some(mask) = lane_mask(f, m) {
-                return Some(Become(Op::Select, vec![mask, x, y]));
-            }
-            if let Some(mask) = lane_mask(f, n) {
-                return Some(Become(Op::Select, vec![mask, y, x]));
-            }
-        }
-    }
-    None
+    let ((m, x, x_is_clear), (n, y, y_is_clear)) = (kept(f, a)?, kept(f, b)?);
+    let [x, y] = if x_is_clear { [y, x] } else { [x, y] };
+    (m == n && x_is_clear != y_is_clear).then(|| Become(Op::Select, vec![m, x, y]))
 }
 
-/// The mask whose lanes were extended to all bits of these.
-fn lane_mask(f: &Function, v: Value) -> Option<Value> {
-    let data = f.def_inst(v).filter(|d| d.op == Op::Convert(Conv::SExt))?;
-    let mask = *data.args.first()?;
-    (f.ty(mask).lane == Lane::I1).then_some(mask)
+/// A mask, what is kept where it is set, and true if that is where it is clear; zeros stand elsewhere.
+fn kept(f: &Function, v: Value) -> Option<(Value, Value, bool)> {
+    let data = f.def_inst(v).filter(|d| d.op == Op::Select)?;
+    let &[mask, set, clear] = data.args.as_slice() else {
+        return None;
+    };
+    match [set, clear].map(|v| uniform_const(f, v)) {
+        [_, Some(0)] => Some((mask, set, false)),
+        [Some(0), _] => Some((mask, clear, true)),
+        _ => None,
+    }
+}
+
+/// `m & x` where all bits of a lane of `m` are the same is a choice between `x` and zero.
+fn where_set(r: &mut Rewriter, s: &Subject, op: BinOp, m: Value, x: Value) -> Option<Action> {
+    if op != BinOp::And || s.ty.lane == Lane::I1 {
+        return None;
+    }
+    let (mask, is_clear) = match un(r.f, m, UnOp::Not) {
+        Some(m) => spread_mask(r.f, m).map(|(mask, clear)| (mask, !clear))?,
+        None => spread_mask(r.f, m)?,
+    };
+    let zero = r.constant(s.ty, 0);
+    let [set, clear] = if is_clear { [zero, x] } else { [x, zero] };
+    Some(Become(Op::Select, vec![mask, set, clear]))
 }
 
 fn complements(f: &Function, a: Value, b: Value) -> bool {

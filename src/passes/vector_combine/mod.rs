@@ -6,15 +6,21 @@
 //! Guarantees: every value has the same lanes as before.
 //! - A shuffle that joins pieces made by the same lane-wise operation becomes that operation on joined operands, where these are
 //!   there already ([`whole`]).
-//! - The low and the high halves of 64-bit lanes that the same bitwise operation, select or comparison is applied to become one
+//! - The low and the high halves of 64-bit lanes that the same bitwise operation or select is applied to become one
 //!   operation on 64-bit lanes, and so do the pieces of a product, also of lanes that were extended with their sign ([`pairs`]).
+//! - Masks that say how halves compare become comparisons of 64-bit lanes ([`order`]).
+//! - Lanes that are put together half by half are made in one go ([`halves`]).
+//! - Products of halves that are the halves of a 64-bit product become that ([`wide_products`]).
 //! - 64-bit lanes that are put together from both halves of products of 32-bit lanes become products of 64-bit lanes ([`products`]).
 //!
-//! Not done: sums with carry, shifts across the halves, ordered comparisons; devices that lack these in 64 bits are old.
+//! Not done: sums with carry, shifts across the halves; devices that lack these in 64 bits are old.
 
+mod halves;
+mod order;
 mod pairs;
 mod products;
 mod whole;
+mod wide_products;
 
 use super::gvn;
 use crate::ssa::Function;
@@ -26,12 +32,12 @@ const ROUNDS: usize = 6;
 pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for _ in 0..ROUNDS {
-        let joined = whole::run(f);
+        let joined = whole::run(f) + halves::run(f) + wide_products::run(f);
         if joined != 0 {
             // Pairs are told by their operands: what was made twice has to be one value.
             gvn::run(f);
         }
-        let done = joined + pairs::run(f);
+        let done = joined + pairs::run(f) + order::run(f);
         if done == 0 {
             break;
         }

@@ -5,10 +5,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::whole::half_of;
+use super::halves::half_of;
 use crate::passes::edit::{binary, const_lanes, lanes_op, uniform_const};
 use crate::ssa::dom::reverse_post_order;
-use crate::ssa::{BinOp, Block, Conv, Function, ICond, Inst, Lane, Op, Ty, Value, ValueDef};
+use crate::ssa::{BinOp, Block, Conv, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 
 /// How deep it is looked for what low halves were computed from.
 const DEPTH: usize = 4;
@@ -128,7 +128,6 @@ pub(super) fn run(f: &mut Function) -> usize {
         if needed.contains(&true) {
             place(f, b, &pairs, &needed);
         }
-        changes += comparisons(f, b);
     }
     f.resolve_aliases();
     changes
@@ -600,64 +599,4 @@ fn place(f: &mut Function, b: Block, pairs: &[Pair], needed: &[bool]) {
         }
     }
     f.block_mut(b).insts = out;
-}
-
-/// Conjunctions of "equal" of both halves, and disjunctions of "not equal".
-fn comparisons(f: &mut Function, b: Block) -> usize {
-    let mut changes = 0;
-    for i in f.block(b).insts.clone() {
-        let Some((cmp, x, y)) = compared(f, i) else {
-            continue;
-        };
-        let (line, ty) = (f.inst(i).line, f.ty(x));
-        let y = match y {
-            Compared::Value(y) => y,
-            Compared::Const(bits) => {
-                let new = f.make(lanes_op(bits), Vec::new(), &[ty], line);
-                let at = f.block(b).insts.iter().position(|&k| k == i).unwrap_or(0);
-                f.block_mut(b).insts.insert(at, new);
-                f.inst(new).results[0]
-            }
-        };
-        let data = f.inst_mut(i);
-        (data.op, data.args) = (Op::ICmp(cmp), vec![x, y]);
-        changes += 1;
-    }
-    changes
-}
-
-/// The other side of a comparison.
-enum Compared {
-    Value(Value),
-    Const(Vec<u64>),
-}
-
-fn compared(f: &Function, i: Inst) -> Option<(ICond, Value, Compared)> {
-    let data = f.inst(i);
-    let cmp = match data.op {
-        Op::Binary(BinOp::And) => ICond::Eq,
-        Op::Binary(BinOp::Or) => ICond::Ne,
-        _ => return None,
-    };
-    let side = |v: Value| {
-        let data = f.def_inst(f.resolve(v)).filter(|d| d.op == Op::ICmp(cmp))?;
-        let (a, b) = (f.resolve(data.args[0]), f.resolve(data.args[1]));
-        let (x, high) = half_of(f, a)?;
-        Some((x, high, b))
-    };
-    let (x, first_high, a) = side(data.args[0])?;
-    let (y, second_high, b) = side(data.args[1])?;
-    if x != y || first_high == second_high {
-        return None;
-    }
-    let (low, high) = if first_high { (b, a) } else { (a, b) };
-    if let (Some((u, false)), Some((v, true))) = (half_of(f, low), half_of(f, high)) {
-        return (u == v).then_some((cmp, x, Compared::Value(u)));
-    }
-    let lanes = const_lanes(f, low)?.iter().zip(const_lanes(f, high)?);
-    Some((
-        cmp,
-        x,
-        Compared::Const(lanes.map(|(l, h)| l | h << 32).collect()),
-    ))
 }

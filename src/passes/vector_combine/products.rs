@@ -8,8 +8,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::halves::{half_of, put_together};
 use crate::passes::edit::{Rewriter, binary, replace_by_block, uniform_const};
-use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
+use crate::ssa::{BinOp, Conv, Function, Lane, Op, Ty, Value};
 
 /// Sums that the high half of a product is looked for in.
 const DEPTH: usize = 4;
@@ -32,7 +33,9 @@ pub(super) fn run(f: &mut Function) -> usize {
         if let Some(factors) = factors(r.f, r.f.inst(i).results.first(), BinOp::MulHiU) {
             known.high.insert(factors);
         }
-        let (low, high, ty) = side_by_side(r.f, i)?;
+        let whole = *r.f.inst(i).results.first()?;
+        let ty = r.f.ty(whole);
+        let (low, high) = put_together(r.f, whole)?;
         let factors = factors(r.f, Some(&low), BinOp::Mul);
         if uniform_const(r.f, high) == Some(0) {
             return Some(match factors.filter(|f| known.high.contains(f)) {
@@ -44,7 +47,7 @@ pub(super) fn run(f: &mut Function) -> usize {
                 None => r.emit(Op::Convert(Conv::ZExt), vec![low], ty),
             });
         }
-        let factors = factors?;
+        let factors = factors.or_else(|| low_factors(r.f, known, low))?;
         let rest = without(r, high, factors, DEPTH)?;
         let product = wide(r, known, factors, ty);
         let Some(rest) = rest else {
@@ -57,23 +60,6 @@ pub(super) fn run(f: &mut Function) -> usize {
     })
 }
 
-/// Low and high halves of 64-bit lanes, and the type of these.
-fn side_by_side(f: &Function, i: Inst) -> Option<(Value, Value, Ty)> {
-    let data = f.inst(i);
-    let ty = f.ty(*data.results.first()?);
-    if data.op != Op::Bitcast || ty.lane != Lane::I64 || ty.is_scalar() {
-        return None;
-    }
-    let parts = f.def_inst(data.args[0])?;
-    let (Op::Shuffle(indices), &[low, high]) = (&parts.op, parts.args.as_slice()) else {
-        return None;
-    };
-    let half = Ty::vector(Lane::I32, ty.lanes);
-    let places = (0..ty.lanes).flat_map(|k| [k, ty.lanes + k]);
-    let fits = f.ty(low) == half && f.ty(high) == half;
-    (fits && indices.iter().copied().eq(places)).then_some((low, high, ty))
-}
-
 /// What a vector of 32-bit lanes is this product of.
 fn factors(f: &Function, v: Option<&Value>, op: BinOp) -> Option<Factors> {
     let &v = v?;
@@ -81,6 +67,21 @@ fn factors(f: &Function, v: Option<&Value>, op: BinOp) -> Option<Factors> {
     let (a, b) = (f.resolve(a), f.resolve(b));
     let ty = f.ty(v);
     (ty.lane == Lane::I32 && !ty.is_scalar()).then(|| (a.min(b), a.max(b)))
+}
+
+/// Factors of low halves that are taken from a product of 64-bit lanes: those of a high half whose factors are the low halves of its.
+fn low_factors(f: &Function, known: &Known, low: Value) -> Option<Factors> {
+    let (product, false) = half_of(f, low)? else {
+        return None;
+    };
+    let (x, y) = binary(f, product, BinOp::Mul)?;
+    let (x, y) = (f.resolve(x), f.resolve(y));
+    let is_low = |a: Value, x: Value| {
+        let extended = f.def_inst(x).filter(|d| d.op == Op::Convert(Conv::ZExt));
+        half_of(f, a) == Some((x, false)) || extended.is_some_and(|d| f.resolve(d.args[0]) == a)
+    };
+    let of = |&(a, b): &Factors| is_low(a, x) && is_low(b, y) || is_low(a, y) && is_low(b, x);
+    known.high.iter().copied().find(of)
 }
 
 /// The 64-bit product of extended lanes.

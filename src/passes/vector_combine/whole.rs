@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::halves::together;
 use crate::passes::edit::{Rewriter, const_lanes, lanes_op, replace_by_block};
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 
@@ -64,13 +65,7 @@ impl Joiner<'_, '_> {
         };
         let low = self.joined(&every_other(0), half, DEPTH)?;
         let high = self.joined(&every_other(1), half, DEPTH)?;
-        if let (Some((x, false)), Some((y, true))) =
-            (half_of(self.r.f, low), half_of(self.r.f, high))
-            && let Some(whole) = with_halves(self.r.f, x, y)
-        {
-            return Some(self.r.emit(Op::Bitcast, vec![whole], ty));
-        }
-        if let Some(whole) = low_changed(self.r, low, high) {
+        if let Some(whole) = together(self.r, low, high) {
             return Some(self.r.emit(Op::Bitcast, vec![whole], ty));
         }
         let n = half.lanes;
@@ -231,81 +226,6 @@ fn halves_of_wide(r: &mut Rewriter, lanes: &[Source], ty: Ty) -> Option<Value> {
         x = r.emit(Op::Binary(BinOp::LShr), vec![x, count], wide);
     }
     Some(r.emit(Op::Convert(Conv::Trunc), vec![x], ty))
-}
-
-/// The one of two 64-bit vectors that has the low halves of the first and the high halves of the second.
-fn with_halves(f: &Function, low: Value, high: Value) -> Option<Value> {
-    let changes_only = |v: Value, of: Value, bits: u64| {
-        let Some(data) = f.def_inst(v) else {
-            return false;
-        };
-        let unchanged = match data.op {
-            Op::Binary(BinOp::And) => u64::MAX,
-            Op::Binary(BinOp::Or | BinOp::Xor) => 0,
-            _ => return false,
-        };
-        let [a, b] = [0, 1].map(|n| f.resolve(data.args[n]));
-        let (x, c) = if const_lanes(f, a).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
-        let lanes = const_lanes(f, c).unwrap_or_default();
-        x == of && !lanes.is_empty() && lanes.iter().all(|c| (c ^ unchanged) & !bits == 0)
-    };
-    let lower = u64::from(u32::MAX);
-    if low == high || changes_only(low, high, lower) {
-        return Some(low);
-    }
-    changes_only(high, low, !lower).then_some(high)
-}
-
-/// A 64-bit vector whose low halves were changed by a bitwise operation with a constant.
-fn low_changed(r: &mut Rewriter, low: Value, high: Value) -> Option<Value> {
-    let (x, true) = half_of(r.f, high)? else {
-        return None;
-    };
-    let data = r.f.def_inst(low)?;
-    let kept = match data.op {
-        Op::Binary(BinOp::And) => !u64::from(u32::MAX),
-        Op::Binary(BinOp::Or | BinOp::Xor) => 0,
-        _ => return None,
-    };
-    let (op, args) = (data.op.clone(), [data.args[0], data.args[1]]);
-    let [a, b] = args.map(|v| r.f.resolve(v));
-    let (half, c) = match const_lanes(r.f, b) {
-        Some(c) => (a, c),
-        None => (b, const_lanes(r.f, a)?),
-    };
-    let lanes: Vec<u64> = c.iter().map(|bits| bits | kept).collect();
-    if half_of(r.f, half) != Some((x, false)) {
-        return None;
-    }
-    let ty = r.f.ty(x);
-    let c = r.emit(lanes_op(lanes), Vec::new(), ty);
-    Some(r.emit(op, vec![x, c], ty))
-}
-
-/// The 64-bit vector that a value has the low (false) or high halves of.
-pub(super) fn half_of(f: &Function, v: Value) -> Option<(Value, bool)> {
-    let data = f.def_inst(f.resolve(v))?;
-    let x = f.resolve(*data.args.first()?);
-    if f.ty(v).is_scalar()
-        || data.op != Op::Convert(Conv::Trunc)
-        || f.ty(x).lane != Lane::I64
-        || f.ty(v).lane != Lane::I32
-    {
-        return None;
-    }
-    if let Some(shift) = f.def_inst(x)
-        && shift.op == Op::Binary(BinOp::LShr)
-    {
-        let count = const_lanes(f, f.resolve(shift.args[1]));
-        if count.is_some_and(|lanes| lanes.iter().all(|&n| n == 32)) {
-            return Some((f.resolve(shift.args[0]), true));
-        }
-    }
-    Some((x, false))
 }
 
 /// The vectors that lanes are all of, one after the other.

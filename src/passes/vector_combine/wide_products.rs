@@ -1,0 +1,174 @@
+//! Products of 64-bit lanes, of which only the low 64 bits are kept, from products of their halves.
+//!
+//! Of `x * y` with halves `a`, `b` of `x` and `c`, `d` of `y`, the low half is `a * c` and the high half `mulhi(a, c) + a * d + b * c`. Where a
+//! half is zero, its products are not there. What both halves are computed from is one product then.
+//!
+//! Not done: products of which one half is not computed in the block, and those that would leave the others where they are, as these
+//! have other uses. Parts of products of more than two words have: they are compared for carries.
+
+use rustc_hash::FxHashMap;
+
+use super::halves::together;
+use crate::passes::dce;
+use crate::passes::edit::{Rewriter, binary, replace_by_block};
+use crate::ssa::dom::use_counts;
+use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
+
+/// What high halves are the sum of.
+struct Parts {
+    /// Low halves of the factors.
+    low: (Value, Value),
+    /// High halves of the factors, unless they are zero.
+    high: (Option<Value>, Option<Value>),
+    /// The high half of the low halves' product, and sums that are part of the whole one.
+    carried: Vec<Value>,
+    /// Products of a high and a low half.
+    crossed: Vec<Value>,
+}
+
+/// What is known in a block.
+#[derive(Default)]
+struct Known {
+    /// Products of 32-bit lanes, by the factors, the lesser first.
+    low: FxHashMap<(Value, Value), Inst>,
+}
+
+/// Replaces both halves of such products.
+pub(super) fn run(f: &mut Function) -> usize {
+    dce::run(f);
+    let users = users(f);
+    let uses = uses(f);
+    replace_by_block(f, |r, known: &mut Known, i| {
+        let result = *r.f.inst(i).results.first()?;
+        if let Some((a, b)) = factors(r.f, result, BinOp::Mul) {
+            known.low.insert((a.min(b), a.max(b)), i);
+        }
+        let parts = parts(r.f, result)?;
+        // A product of more parts is made of them in a moment.
+        if let Some(&Some(sum)) = users.get(&result)
+            && let Some(all) = self::parts(r.f, sum)
+            && all.low == parts.low
+        {
+            return None;
+        }
+        // What is made in this run is no part.
+        let times = |v: &Value| uses.get(v.0 as usize).map_or(0, |&n| n as usize);
+        let all = || parts.carried.iter().chain(&parts.crossed);
+        let within = |v: &Value| all().filter(|w| *w == v).count();
+        let stays = |v: &Value| times(v) != within(v);
+        // Two sums and the low product go away even if both crossed products stay.
+        let few = parts.crossed.len() < 2;
+        if parts.carried.iter().any(stays) || few && parts.crossed.iter().any(stays) {
+            return None;
+        }
+        let (a, b) = parts.low;
+        let low = known.low.remove(&(a.min(b), a.max(b)))?;
+        let old = r.f.inst(low).results[0];
+        let [new, high] = r.instead_of(low, |r| product(r, &parts))?;
+        r.f.replace(old, new);
+        Some(high)
+    })
+}
+
+/// The only user of values that have one.
+fn users(f: &Function) -> FxHashMap<Value, Option<Value>> {
+    let mut users = FxHashMap::default();
+    for i in f.order.iter().flat_map(|&b| &f.block(b).insts) {
+        let data = f.inst(*i);
+        for (n, &a) in data.args.iter().enumerate() {
+            let a = f.resolve(a);
+            if data.args[..n].iter().any(|&b| f.resolve(b) == a) {
+                continue;
+            }
+            let user = data.results.first().copied();
+            users.entry(a).and_modify(|u| *u = None).or_insert(user);
+        }
+    }
+    users
+}
+
+/// How often values are used, but for shuffles: beside the low half of the same product, [`super::products`] finds the high one.
+fn uses(f: &Function) -> Vec<u32> {
+    let mut uses = use_counts(f);
+    for i in f.order.iter().flat_map(|&b| &f.block(b).insts) {
+        let data = f.inst(*i);
+        if matches!(data.op, Op::Shuffle(_)) {
+            data.args.iter().for_each(|v| uses[v.0 as usize] -= 1);
+        }
+    }
+    uses
+}
+
+/// What a vector of 32-bit lanes is this product of.
+fn factors(f: &Function, v: Value, op: BinOp) -> Option<(Value, Value)> {
+    let ty = f.ty(v);
+    let (a, b) = binary(f, v, op).filter(|_| ty.lane == Lane::I32 && !ty.is_scalar())?;
+    Some((f.resolve(a), f.resolve(b)))
+}
+
+/// The parts, if these are high halves of a product.
+fn parts(f: &Function, v: Value) -> Option<Parts> {
+    let sum = |v: Value| {
+        let (a, b) = binary(f, v, BinOp::Add)?;
+        Some([f.resolve(a), f.resolve(b)])
+    };
+    let [a, b] = sum(v)?;
+    let (terms, inner) = match (sum(a), sum(b)) {
+        (Some([x, y]), _) => (vec![x, y, b], Some(a)),
+        (_, Some([x, y])) => (vec![x, y, a], Some(b)),
+        _ => (vec![a, b], None),
+    };
+    let carry = |&v: &Value| factors(f, v, BinOp::MulHiU);
+    let (carried, crossed): (Vec<Value>, Vec<Value>) =
+        terms.iter().partition(|v| carry(v).is_some());
+    let (a, b) = carried.first().and_then(carry)?;
+    let (mut of_a, mut of_b) = (None, None);
+    for &term in &crossed {
+        let (x, y) = factors(f, term, BinOp::Mul)?;
+        let times = |v: Value| match (x == v, y == v) {
+            (true, _) => Some(y),
+            (_, true) => Some(x),
+            _ => None,
+        };
+        // The high half of one factor multiplies the low half of the other.
+        match (times(b), times(a)) {
+            (Some(high), _) if of_a.is_none() => of_a = Some(high),
+            (_, Some(high)) if of_b.is_none() => of_b = Some(high),
+            _ => return None,
+        }
+    }
+    let products = 1 + usize::from(of_a.is_some()) + usize::from(of_b.is_some());
+    (products == terms.len()).then_some(Parts {
+        low: (a, b),
+        high: (of_a, of_b),
+        carried: carried.into_iter().chain(inner).collect(),
+        crossed,
+    })
+}
+
+/// Low and high halves of the product.
+fn product(r: &mut Rewriter, parts: &Parts) -> Option<[Value; 2]> {
+    let narrow = r.f.ty(parts.low.0);
+    let wide = Ty::vector(Lane::I64, narrow.lanes);
+    let x = factor(r, parts.low.0, parts.high.0, wide)?;
+    let y = factor(r, parts.low.1, parts.high.1, wide)?;
+    let whole = r.emit(Op::Binary(BinOp::Mul), vec![x, y], wide);
+    let low = r.emit(Op::Convert(Conv::Trunc), vec![whole], narrow);
+    let count = r.constant(wide, 32);
+    let upper = r.emit(Op::Binary(BinOp::LShr), vec![whole, count], wide);
+    let high = r.emit(Op::Convert(Conv::Trunc), vec![upper], narrow);
+    Some([low, high])
+}
+
+fn factor(r: &mut Rewriter, low: Value, high: Option<Value>, wide: Ty) -> Option<Value> {
+    if let Some(high) = high {
+        return together(r, low, high);
+    }
+    let extend = Op::Convert(Conv::ZExt);
+    let splat = r.f.def_inst(low).filter(|d| d.op == Op::Splat);
+    let Some(scalar) = splat.map(|d| d.args[0]) else {
+        return Some(r.emit(extend, vec![low], wide));
+    };
+    let scalar = r.emit(extend, vec![scalar], Ty::scalar(Lane::I64));
+    Some(r.emit(Op::Splat, vec![scalar], wide))
+}
