@@ -191,34 +191,25 @@ impl Machine<'_, '_, '_> {
             raws.map(|raw| Part::Lanes(*raw, bytes)).collect()
         };
         Ok(match &inst.body {
-            Body::Mem(m) => match &m.kind {
-                MemKind::Oword { offset, .. } => vec![Part::Scalar(offset)],
-                MemKind::Media { x, y, .. } => vec![Part::Scalar(x), Part::Scalar(y)],
-                MemKind::Gather {
-                    global, offsets, ..
-                }
-                | MemKind::GatherScaled {
-                    global, offsets, ..
-                }
-                | MemKind::Gather4Scaled {
-                    global, offsets, ..
-                } => vec![Part::Scalar(global), Part::Lanes(*offsets, 4)],
-                MemKind::DwordAtomic { offsets, .. } | MemKind::Qword { offsets, .. } => {
-                    vec![Part::Lanes(*offsets, 4)]
-                }
-                MemKind::Typed { coords, .. } | MemKind::TypedAtomic { coords, .. } => {
-                    lanes(coords, 4)
-                }
-            },
-            Body::Svm(s) => match s {
-                Svm::Block { addr, .. } => vec![Part::Scalar(addr)],
-                Svm::Gather { addrs, .. } | Svm::Atomic { addrs, .. } => lanes(&[*addrs], 8),
-                Svm::Gather4Scaled { base, offsets, .. } => {
-                    let wide = self.var_type(offsets.var)?.bytes() == 8;
-                    let bytes = if wide { 8 } else { 4 };
-                    vec![Part::Scalar(base), Part::Lanes(*offsets, bytes)]
-                }
-            },
+            Body::Mem(_) | Body::Svm(_) => {
+                let bytes = match &inst.body {
+                    Body::Mem(_) => 4,
+                    Body::Svm(Svm::Gather4Scaled { offsets, .. }) => {
+                        let wide = self.var_type(offsets.var)?.bytes() == 8;
+                        if wide { 8 } else { 4 }
+                    }
+                    _ => 8,
+                };
+                let mut parts = Vec::new();
+                inst.operands(|operand| match operand {
+                    Operand::Scalar(src) => parts.push(Part::Scalar(src)),
+                    Operand::Address(raw) if !raw.is_null() => {
+                        parts.push(Part::Lanes(*raw, bytes));
+                    }
+                    _ => {}
+                });
+                parts
+            }
             Body::Lsc(l) if l.prefetches() => Vec::new(),
             Body::Lsc(l) => lsc(l),
             Body::LscBlock2d(b) if b.data.is_null() => Vec::new(),

@@ -146,14 +146,7 @@ impl Machine<'_, '_, '_> {
             MemKind::Media { .. } => return self.media(inst, mem),
             _ => {}
         }
-        let memory = match &mem.kind {
-            MemKind::Gather { .. }
-            | MemKind::GatherScaled { .. }
-            | MemKind::Gather4Scaled { .. }
-            | MemKind::Qword { .. }
-            | MemKind::DwordAtomic { .. } => self.surface(mem.surface)?,
-            _ => return Halt::unsupported(super::NOT_YET),
-        };
+        let memory = self.surface(mem.surface)?;
         let enabled = self.enabled(inst)?;
         match &mem.kind {
             MemKind::Gather {

@@ -71,7 +71,7 @@ use std::sync::Arc;
 use crate::isa::lsc::LscOp;
 use crate::isa::{Effect, Opcode};
 use crate::limits::MAX_CALL_DEPTH;
-use crate::module::{Body, Inst, MemKind, Svm};
+use crate::module::{Body, Inst};
 use crate::valid::ValidKernel;
 use calls::Functions;
 use flow::Places;
@@ -229,25 +229,8 @@ impl Program {
 /// Kind and element bytes of a memory instruction, or a barrier.
 fn described(inst: &Inst) -> Option<(&'static str, u32)> {
     let bytes = match &inst.body {
-        Body::Mem(m) => match &m.kind {
-            MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
-                u32::from(*bytes)
-            }
-            MemKind::DwordAtomic { width: w, .. } | MemKind::TypedAtomic { width: w, .. } => {
-                w.bytes()
-            }
-            MemKind::Qword { .. } => 8,
-            MemKind::Typed { channels, .. } => channels.count().saturating_mul(4),
-            _ => 4,
-        },
-        Body::Svm(s) => match s {
-            Svm::Block { .. } | Svm::Gather4Scaled { .. } => 4,
-            Svm::Gather {
-                bytes: 1, blocks, ..
-            } => u32::from(*blocks),
-            Svm::Gather { bytes, .. } => u32::from(*bytes),
-            Svm::Atomic { width: w, .. } => w.bytes(),
-        },
+        Body::Mem(m) => m.kind.element_bytes(),
+        Body::Svm(s) => s.element_bytes(),
         Body::Lsc(l) => l.data_size.memory_bytes(),
         Body::LscBlock2d(b) => b.data_size.memory_bytes(),
         Body::LscTyped(t) if matches!(t.op, LscOp::Atomic(_)) => 4,

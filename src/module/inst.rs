@@ -63,19 +63,8 @@ impl Inst {
     /// addresses out of numbers of elements (docs/visa.md, "Memory").
     pub fn alignment(&self) -> u32 {
         match &self.body {
-            Body::Mem(m) => match &m.kind {
-                MemKind::Oword { .. } if self.op == Opcode::OwordLdUnaligned => 4,
-                MemKind::Gather4Scaled { .. } => 4,
-                MemKind::Qword { .. } => 8,
-                MemKind::DwordAtomic { width, .. } => width.bytes(),
-                _ => 1,
-            },
-            Body::Svm(s) => match s {
-                Svm::Block { .. } if self.stores() => 16,
-                Svm::Block { .. } | Svm::Gather4Scaled { .. } => 4,
-                Svm::Gather { bytes, .. } => u32::from(*bytes),
-                Svm::Atomic { width, .. } => width.bytes(),
-            },
+            Body::Mem(m) => m.kind.alignment(self.op),
+            Body::Svm(s) => s.alignment(self.stores()),
             Body::Lsc(l) => l.alignment(),
             Body::LscBlock2d(_) => 64,
             _ => 1,
@@ -404,6 +393,32 @@ pub enum MemKind {
     },
 }
 
+impl MemKind {
+    /// Bytes of an element, which is in bounds or not as a whole.
+    pub(crate) fn element_bytes(&self) -> u32 {
+        match self {
+            MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => (*bytes).into(),
+            MemKind::DwordAtomic { width, .. } | MemKind::TypedAtomic { width, .. } => {
+                width.bytes()
+            }
+            MemKind::Qword { .. } => 8,
+            MemKind::Typed { channels, .. } => channels.count().saturating_mul(4),
+            MemKind::Oword { .. } | MemKind::Media { .. } | MemKind::Gather4Scaled { .. } => 4,
+        }
+    }
+
+    /// [`Inst::alignment`].
+    fn alignment(&self, op: Opcode) -> u32 {
+        match self {
+            MemKind::Oword { .. } if op == Opcode::OwordLdUnaligned => 4,
+            MemKind::Gather4Scaled { .. } => 4,
+            MemKind::Qword { .. } => 8,
+            MemKind::DwordAtomic { width, .. } => width.bytes(),
+            _ => 1,
+        }
+    }
+}
+
 /// Messages on 64-bit addresses, `svm_*`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Svm {
@@ -455,6 +470,30 @@ pub enum Svm {
         /// Old value, or `%null`.
         dst: Raw,
     },
+}
+
+impl Svm {
+    /// Bytes of an element, which is in bounds or not as a whole.
+    pub(crate) fn element_bytes(&self) -> u32 {
+        match self {
+            Svm::Block { .. } | Svm::Gather4Scaled { .. } => 4,
+            Svm::Gather {
+                bytes: 1, blocks, ..
+            } => (*blocks).into(),
+            Svm::Gather { bytes, .. } => (*bytes).into(),
+            Svm::Atomic { width, .. } => width.bytes(),
+        }
+    }
+
+    /// [`Inst::alignment`].
+    fn alignment(&self, stores: bool) -> u32 {
+        match self {
+            Svm::Block { .. } if stores => 16,
+            Svm::Block { .. } | Svm::Gather4Scaled { .. } => 4,
+            Svm::Gather { bytes, .. } => (*bytes).into(),
+            Svm::Atomic { width, .. } => width.bytes(),
+        }
+    }
 }
 
 /// Surface operand of an LSC message.

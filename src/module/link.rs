@@ -209,7 +209,7 @@ impl Shift {
             O::Guard(p) => self.pred(&mut p.var),
             O::Dst(d) | O::ScalarDst(d) => self.dst(d),
             O::Src(s) | O::Scalar(s) => self.src(s),
-            O::Read(r) | O::Written(r) => self.var(&mut r.var),
+            O::Address(r) | O::Read(r) | O::Written(r) => self.var(&mut r.var),
             O::Element(o) => self.var(&mut o.var),
             O::Surface(s) => self.surface(s),
             O::Sampler(s) => s.0 += self.sampler,

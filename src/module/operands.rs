@@ -21,7 +21,9 @@ macro_rules! operands {
             Src(&'a $($mut)? Src),
             /// A source of one element, whatever the execution size.
             Scalar(&'a $($mut)? Src),
-            /// A payload or matrix that is read.
+            /// A payload that says where a message goes: addresses, offsets or coordinates. It is read.
+            Address(&'a $($mut)? Raw),
+            /// Another payload, or a matrix, that is read.
             Read(&'a $($mut)? Raw),
             /// A payload or matrix that is written.
             Written(&'a $($mut)? Raw),
@@ -70,7 +72,7 @@ macro_rules! operands {
                         if let LscSurface::Var(o) = surface {
                             f(O::Element(o));
                         }
-                        f(O::Read(addr));
+                        f(O::Address(addr));
                         if let Some(LscScalar::Var(o)) = stride {
                             f(O::Element(o));
                         }
@@ -86,7 +88,7 @@ macro_rules! operands {
                                     }
                                 }
                             }
-                            BlockAddress::Payload { payload, .. } => f(O::Read(payload)),
+                            BlockAddress::Payload { payload, .. } => f(O::Address(payload)),
                         }
                         f(data(r));
                     }
@@ -94,7 +96,7 @@ macro_rules! operands {
                         if let LscSurface::Var(o) = surface {
                             f(O::Element(o));
                         }
-                        coords.into_iter().for_each(|c| f(O::Read(c)));
+                        coords.into_iter().for_each(|c| f(O::Address(c)));
                         f(data(r));
                         [src1, src2].into_iter().for_each(|r| f(O::Read(r)));
                     }
@@ -103,7 +105,7 @@ macro_rules! operands {
                         sampler.into_iter().for_each(|s| f(O::Sampler(s)));
                         f(O::Surface(surface));
                         f(O::Written(dst));
-                        params.into_iter().for_each(|r| f(O::Read(r)));
+                        params.into_iter().for_each(|r| f(O::Address(r)));
                     }
                     Body::RawSend(RawSend { ex_desc, desc, src0, src1, dst, .. }) => {
                         [ex_desc, desc].into_iter().for_each(|s| f(O::Scalar(s)));
@@ -162,24 +164,25 @@ macro_rules! operands {
                     | MemKind::Gather4Scaled { global, offsets, data: r, .. }
                     | MemKind::GatherScaled { global, offsets, data: r, .. } => {
                         f(O::Scalar(global));
-                        f(O::Read(offsets));
+                        f(O::Address(offsets));
                         f(data(r));
                     }
                     MemKind::Typed { coords, data: r, .. } => {
-                        coords.into_iter().for_each(|c| f(O::Read(c)));
+                        coords.into_iter().for_each(|c| f(O::Address(c)));
                         f(data(r));
                     }
                     MemKind::DwordAtomic { offsets, src0, src1, dst, .. } => {
-                        [offsets, src0, src1].into_iter().for_each(|r| f(O::Read(r)));
+                        f(O::Address(offsets));
+                        [src0, src1].into_iter().for_each(|r| f(O::Read(r)));
                         f(O::Written(dst));
                     }
                     MemKind::TypedAtomic { coords, src0, src1, dst, .. } => {
-                        coords.into_iter().for_each(|c| f(O::Read(c)));
+                        coords.into_iter().for_each(|c| f(O::Address(c)));
                         [src0, src1].into_iter().for_each(|r| f(O::Read(r)));
                         f(O::Written(dst));
                     }
                     MemKind::Qword { offsets, data: r, .. } => {
-                        f(O::Read(offsets));
+                        f(O::Address(offsets));
                         f(data(r));
                     }
                 }
@@ -196,16 +199,17 @@ macro_rules! operands {
                         f(data(r));
                     }
                     Svm::Gather { addrs, data: r, .. } => {
-                        f(O::Read(addrs));
+                        f(O::Address(addrs));
                         f(data(r));
                     }
                     Svm::Gather4Scaled { base, offsets, data: r, .. } => {
                         f(O::Scalar(base));
-                        f(O::Read(offsets));
+                        f(O::Address(offsets));
                         f(data(r));
                     }
                     Svm::Atomic { addrs, src0, src1, dst, .. } => {
-                        [addrs, src0, src1].into_iter().for_each(|r| f(O::Read(r)));
+                        f(O::Address(addrs));
+                        [src0, src1].into_iter().for_each(|r| f(O::Read(r)));
                         f(O::Written(dst));
                     }
                 }

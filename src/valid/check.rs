@@ -415,7 +415,7 @@ impl Ctx<'_> {
                 source += 1;
             }
             Operand::Scalar(s) => self.scalar(s),
-            Operand::Read(r) | Operand::Written(r) => self.raw(*r),
+            Operand::Address(r) | Operand::Read(r) | Operand::Written(r) => self.raw(*r),
             Operand::Element(o) => self.origin(*o, 0),
             Operand::Surface(s) => self.surface(*s),
             Operand::Sampler(s) => self.sampler(*s),

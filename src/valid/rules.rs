@@ -48,7 +48,7 @@ impl Rules<'_> {
         let (mut scalars, mut payloads) = (Vec::new(), Vec::new());
         inst.operands(|operand| match operand {
             Operand::Src(s) | Operand::Scalar(s) => scalars.push(s),
-            Operand::Read(r) | Operand::Written(r) => payloads.push(r.var),
+            Operand::Address(r) | Operand::Read(r) | Operand::Written(r) => payloads.push(r.var),
             Operand::Element(o) => payloads.push(o.var),
             _ => {}
         });
