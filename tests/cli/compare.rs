@@ -49,7 +49,7 @@ fn strategies_are_compared() {
     for (wrong, says) in [
         (
             &["--sweep", "width=1"][..],
-            "regalloc, order, prefetch, masks, split-accesses, dispatch, check, no-pass",
+            "there is no axis `width`; there is backend, ",
         ),
         (&["--sweep", "codegen=fast"], "none, speed"),
         (&["--baseline", "x"], "`cranelift speed`"),

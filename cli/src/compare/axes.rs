@@ -224,12 +224,9 @@ mod tests {
     #[test]
     fn unknown_names_list_the_known_ones() {
         let no_axis = "width=3".parse::<Axis>().unwrap_err();
-        assert!(
-            no_axis.contains(
-                "opt, gather, bounds, vector-width, cpu, regalloc, order, prefetch, masks, split-accesses, dispatch, check, no-pass"
-            ),
-            "{no_axis}"
-        );
+        let names: Vec<_> = AXES.iter().map(|axis| axis.name).collect();
+        let listed = format!("{}, no-pass", names.join(", "));
+        assert!(no_axis.ends_with(&listed), "{no_axis}");
         let no_value = "opt=O7".parse::<Axis>().unwrap_err();
         assert!(no_value.contains("none, O1, O2, O3"), "{no_value}");
         assert!("opt".parse::<Axis>().is_err());
