@@ -38,7 +38,7 @@ pub struct KernelMeta {
     pub states: u32,
     /// The exchanges, if there are any.
     pub exchange: Option<Exchange>,
-    /// The code runs the groups of [`crate::abi::GroupCtx::following`] too; kernels that wait never do.
+    /// A call runs the groups of [`crate::abi::GroupCtx::following`] and [`crate::abi::GroupCtx::rows`] too; kernels that wait never do.
     pub runs_following: bool,
     /// Bytes of shared local memory of a group; [`crate::Arguments::extra_slm`] comes on top.
     pub slm_bytes: u32,

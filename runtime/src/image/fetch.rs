@@ -305,7 +305,27 @@ mod tests {
                 let mut got = [0; WIDE];
                 channel(format, &raw, 0, &mut got);
                 assert_eq!(got, want, "{name} {first}");
+                #[cfg(target_arch = "x86_64")]
+                if std::arch::is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has AVX2.
+                    let got = unsafe { in_vectors(format, &raw) };
+                    assert_eq!(got, want, "{name} {first} in vectors");
+                }
             }
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn in_vectors(format: ImageFormat, raw: &[u32; WIDE]) -> [u32; WIDE] {
+        let mut out = [0; WIDE];
+        for (raw, out) in raw.chunks_exact(8).zip(out.chunks_exact_mut(8)) {
+            // SAFETY: each chunk has the eight numbers of a vector.
+            unsafe {
+                let raw = _mm256_loadu_si256(raw.as_ptr().cast());
+                _mm256_storeu_si256(out.as_mut_ptr().cast(), channel_vector(format, raw, 0));
+            }
+        }
+        out
     }
 }

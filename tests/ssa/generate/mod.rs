@@ -5,6 +5,7 @@
 use visa_jit::ssa::*;
 use visa_test_common::Rng;
 
+mod cases;
 mod memory;
 
 /// Bytes of the frame that functions write to themselves.
@@ -21,6 +22,8 @@ pub struct Generator {
     block: Block,
     lanes: u16,
     budget: usize,
+    /// Bytes of the frame that have something.
+    saved: u32,
     /// Emit barriers and exchanges.
     barriers: bool,
 }
@@ -91,6 +94,7 @@ pub fn function(seed: u64) -> Function {
         block: Function::ENTRY,
         lanes,
         budget,
+        saved: REGS,
         barriers: seed.is_multiple_of(3),
     };
     g.inputs();
@@ -199,7 +203,7 @@ impl Generator {
 
     /// One to a few instructions.
     fn step(&mut self) {
-        match self.rng.below(24) {
+        match self.rng.below(26) {
             0..=5 => self.int_binary(),
             6..=8 => self.mask_algebra(),
             9 | 10 => self.compare(),
@@ -211,6 +215,7 @@ impl Generator {
             19 => self.unary(),
             20 | 21 => self.memory(),
             22 => self.address(),
+            23 | 24 => self.case(),
             _ => self.mask_use(),
         }
     }
@@ -663,22 +668,26 @@ impl Generator {
         self.f.push(self.block, Op::Store(access), args, &[], 0);
     }
 
-    /// Saves the last values to the frame; NaNs as zero, because their payload is not defined.
+    /// Saves the last values; NaNs as zero, because their payload is not defined.
     fn store_pool(&mut self) {
-        let mut at = REGS;
         let pool = std::mem::take(&mut self.pool);
         for &v in pool.iter().rev().take(8) {
-            let ty = self.f.ty(v);
-            let mut v = v;
-            if ty.lane.is_float() {
-                let ordered = self.push(Op::FCmp(FCond::Eq), vec![v, v], ty.with_lane(Lane::I1));
-                let zero = self.constant(ty);
-                v = self.push(Op::Select, vec![ordered, v, zero], ty);
-            }
-            if at + ty.frame_bytes() <= FRAME {
-                self.f.push(self.block, Op::FrameStore(at), vec![v], &[], 0);
-                at += ty.frame_bytes();
-            }
+            self.save(v);
+        }
+    }
+
+    /// Saves a value to the frame, where there is room.
+    fn save(&mut self, mut v: Value) {
+        let ty = self.f.ty(v);
+        if ty.lane.is_float() {
+            let ordered = self.push(Op::FCmp(FCond::Eq), vec![v, v], ty.with_lane(Lane::I1));
+            let zero = self.constant(ty);
+            v = self.push(Op::Select, vec![ordered, v, zero], ty);
+        }
+        if self.saved + ty.frame_bytes() <= FRAME {
+            let at = Op::FrameStore(self.saved);
+            self.f.push(self.block, at, vec![v], &[], 0);
+            self.saved += ty.frame_bytes();
         }
     }
 }
