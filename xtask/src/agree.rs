@@ -64,7 +64,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     report(&tally, files.len())
 }
 
-fn containers(path: PathBuf, found: &mut Vec<PathBuf>) -> Result<(), String> {
+pub(crate) fn containers(path: PathBuf, found: &mut Vec<PathBuf>) -> Result<(), String> {
     let said = |e: std::io::Error| format!("{}: {e}", path.display());
     if !path.is_dir() {
         found.push(path);

@@ -9,6 +9,8 @@
 //! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which;
 //! `cargo run --release -p xtask --features llvm -- agree [--launches N] DIR...` launches every kernel of the containers below folders at random
 //! and compares the engines; for kernels that are not checked in;
+//! `cargo run --release -p xtask --features llvm -- compile-times DIR...` compiles every kernel of the containers below folders by itself,
+//! and prints how long each code generator takes;
 //! `cargo run --release -p xtask -- compilers OLD NEW` launches kernels of the same name, as two versions of the compiler made them, on
 //! the same arguments and compares what they compute; without folders those that are checked in for `acm-g10` and `pvc`;
 //! `cargo run --release -p xtask -- clients [--short] [--install] [NAME]...` runs OpenCL programs that are installed on the virtual GPU,
@@ -27,6 +29,7 @@
 mod accuracy;
 mod agree;
 mod clients;
+mod compile_times;
 mod compilers;
 mod current_kernels;
 mod current_ocloc;
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         "accuracy" => accuracy::run(&arguments),
         "agree" => agree::run(&arguments),
         "clients" => clients::run(&arguments),
+        "compile-times" => compile_times::run(&arguments),
         "compilers" => compilers::run(&arguments),
         "current-kernels" => current_kernels::run(&arguments),
         "current-ocloc" => current_ocloc::run(),
@@ -68,7 +72,7 @@ fn main() -> ExitCode {
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree [--launches N] DIR... | clients [--short] [--install] [NAME]... | compilers [OLD NEW] | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree [--launches N] DIR... | clients [--short] [--install] [NAME]... | compile-times DIR... | compilers [OLD NEW] | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO] | opencl-bindings | planted [COUNT | FROM..TO] [CHECK…]"
             );
             return ExitCode::from(2);
