@@ -15,6 +15,7 @@ mod rig;
 mod several;
 mod shapes;
 mod speed;
+mod structs;
 mod targets;
 mod threads;
 

@@ -92,8 +92,8 @@ fn scattered_records_are_loaded_inline() {
     };
     let loads = |body: &str| count(body, "load.i32x4 notrap");
     // Beside four rows of the answer to the message.
-    assert_eq!(loads(&some(4)) - loads(""), 4 * (16 + 4 * 4));
-    assert_eq!(loads(&some(5)) - loads(""), 5 * 4 * 4);
+    assert_eq!(loads(&some(8)) - loads(""), 8 * (16 + 4 * 4));
+    assert_eq!(loads(&some(9)) - loads(""), 9 * 4 * 4);
 }
 
 /// Where x86 has only the opposite comparison, a choice takes its operands the other way round and needs no complement; a store of the

@@ -14,8 +14,11 @@ use crate::ssa::{Function, Inst, MemAccess, Op, Space, Value};
 /// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
 const MOST_INLINE: usize = 8;
 
-/// Most loads of 16 bytes a lane from any addresses that go inline.
-const MOST_VEC4: usize = 4;
+/// Most accesses of several components a lane, at any addresses, that go inline.
+const MOST_STRUCTS: usize = 8;
+
+/// Most components of a lane that go inline.
+const MOST_COMPONENTS: u8 = 4;
 
 /// Most lanes of a function's accesses that are done speculatively: each costs a few more instructions.
 const MOST_SPECULATIVE: usize = 1024;
@@ -59,8 +62,9 @@ pub(in crate::backend) enum Any {
     },
     /// A store, inline, in a loop over the lanes that are enabled and inside; by what addresses are made of, as [`Any::GatherScaled`].
     Loop(Option<Scaled>),
-    /// Inline, a vector for each lane, once all are known to be inside.
-    Vec4,
+    /// Inline, all components of a lane at once, if a test finds all enabled lanes wholly inside; else a call of the runtime that costs
+    /// the usual path nothing.
+    Structs,
     /// A call of the runtime.
     Message,
     /// The same where a test failed, which should not cost the usual path anything.
@@ -75,7 +79,8 @@ impl Any {
                 (Way::Gather, BoundsTest::Lanes)
             }
             Any::Inline { once: false } | Any::Loop(_) => (Way::Lanes(lanes), BoundsTest::Lanes),
-            Any::Inline { once: true } | Any::Vec4 => (Way::Lanes(lanes), BoundsTest::AllLanes),
+            Any::Inline { once: true } => (Way::Lanes(lanes), BoundsTest::AllLanes),
+            Any::Structs => (Way::Vec4(lanes), BoundsTest::Tested),
             Any::Scalar | Any::Message | Any::RareMessage => remark::any_way(lanes),
         }
     }
@@ -143,7 +148,7 @@ pub(in crate::backend) enum How {
 pub(super) struct Decider<'a> {
     f: &'a Function,
     limits: &'a Limits,
-    few_vec4: bool,
+    few_structs: bool,
     few_speculative: bool,
 }
 
@@ -152,7 +157,7 @@ impl<'a> Decider<'a> {
         Decider {
             f,
             limits,
-            few_vec4: few_vec4(f),
+            few_structs: limits.structs_inline && few_structs(f),
             few_speculative: few_speculative(f),
         }
     }
@@ -290,8 +295,8 @@ impl<'a> Decider<'a> {
             Any::Inline { once }
         } else if !load && limits.loops_over_stores(access, lanes) {
             Any::Loop(None)
-        } else if load && self.is_inline_vec4(access, lanes) {
-            Any::Vec4
+        } else if self.is_inline_struct(access, lanes) {
+            Any::Structs
         } else {
             Any::Message
         })
@@ -316,10 +321,9 @@ impl<'a> Decider<'a> {
         }
     }
 
-    fn is_inline_vec4(&self, access: MemAccess, lanes: u16) -> bool {
-        let short = is_vec4(access) && !access.space.is_flat() && matches!(lanes, 8 | 16);
-        let limits = self.limits;
-        short && limits.vec4_inline && self.few_vec4 && limits.gather == Gather::Select
+    fn is_inline_struct(&self, access: MemAccess, lanes: u16) -> bool {
+        let wanted = self.limits.gather == Gather::Select && self.few_structs;
+        wanted && is_struct(access) && matches!(lanes, 8 | 16 | 32)
     }
 
     /// Whether lanes that are probably side by side are tested for that, and what the test is about in device memory, where the code
@@ -382,30 +386,28 @@ pub(super) fn surely_inside(f: &Function, space: Space, affine: Affine, strided:
     known.is_some_and(|at| strided.lies_in(at, f.regs_bytes))
 }
 
-/// True for accesses of as many bytes a lane as a vector of 128 bits has.
-const fn is_vec4(access: MemAccess) -> bool {
-    access.comps > 1 && access.elem.bytes() * access.comps as u32 == 16
+/// True for accesses whose components are moved together. Marks of a check are read and written as the data is, but are rare.
+fn is_struct(access: MemAccess) -> bool {
+    let moved = matches!(access.comps, 2..=MOST_COMPONENTS) && access.elem.bytes() >= 4;
+    moved && !access.space.is_marks()
 }
 
-/// What [`Gather::Auto`] is for a function, on a code generator without gathers.
-pub(in crate::backend) fn auto_gather(f: &Function, wanted: Gather) -> Gather {
-    if wanted != Gather::Auto {
-        return wanted;
-    }
+/// What [`Gather::Auto`] is for single elements of a function on a code generator without gathers, and whether that is because they
+/// are many.
+pub(in crate::backend) fn auto_gather(f: &Function, wanted: Gather) -> (Gather, bool) {
     let arbitrary = |i: Inst| {
         lane_wise(&f.inst(i).op).is_some_and(|(access, _)| access.comps == 1 && is_unshaped(f, i))
     };
-    match at_most(f, MOST_INLINE, arbitrary) {
-        true => Gather::Select,
-        false => Gather::Call,
+    match wanted {
+        Gather::Auto => (Gather::Select, !at_most(f, MOST_INLINE, arbitrary)),
+        wanted => (wanted, false),
     }
 }
 
-/// True if a function has so few loads of 16 bytes a lane from any addresses that they may go inline.
-fn few_vec4(f: &Function) -> bool {
-    at_most(f, MOST_VEC4, |i| match &f.inst(i).op {
-        Op::Load(access) => is_vec4(*access) && is_unshaped(f, i),
-        _ => false,
+/// True if a function has so few accesses of several components from any addresses that they may go inline.
+fn few_structs(f: &Function) -> bool {
+    at_most(f, MOST_STRUCTS, |i| {
+        lane_wise(&f.inst(i).op).is_some_and(|(access, _)| is_struct(access) && is_unshaped(f, i))
     })
 }
 

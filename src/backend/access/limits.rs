@@ -57,6 +57,8 @@ pub(in crate::backend) struct Limits {
     pub bounds: Bounds,
     /// How lanes at any addresses are accessed.
     pub gather: Gather,
+    /// The function has so many accesses of single elements at any addresses that they are calls all the same.
+    pub many: bool,
     /// Parts of blocks with versions.
     pub scope: Scope,
     /// The processor gathers elements of 4 and 8 bytes. Vectors of 128 bits are too short for that.
@@ -79,8 +81,9 @@ pub(in crate::backend) struct Limits {
     pub whole_rows: bool,
     /// Lanes of 16 bytes at any addresses are tested together in front of versions, and loaded and stored as a vector each.
     pub vec4_versions: bool,
-    /// Such loads outside of versions are inline where they are few: for code generators without [`Limits::vec4_versions`].
-    pub vec4_inline: bool,
+    /// Accesses of several components at any addresses are inline where they are few: for code generators without
+    /// [`Limits::vec4_versions`].
+    pub structs_inline: bool,
     /// Where lanes at any addresses are not scattered, stores of single elements are a loop over lanes. Compilers that take as long for a
     /// loop as for anything else leave it to the runtime.
     pub store_loops: bool,
@@ -162,7 +165,7 @@ impl Limits {
     pub(super) fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
         let wanted = matches!(self.gather, Gather::Select | Gather::Branch);
         let reported = self.inline_faults || !self.records_faults(access.space);
-        wanted && access.comps == 1 && lanes > 1 && reported
+        wanted && !self.many && access.comps == 1 && lanes > 1 && reported
     }
 
     /// What is done where a test fails, of an access that is `any` otherwise.

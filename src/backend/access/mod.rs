@@ -48,9 +48,7 @@ pub(super) use place::{FLAT_OFFSET, Lanes, Marked, Place, Region, message_place}
 pub use plan::AccessPlan;
 pub(super) use plan::{Segment, Step, Versions};
 pub(super) use scaled::Scaled;
-#[cfg(test)]
-pub(super) use strided::row_bytes;
-pub(super) use strided::{Affine, Strided, StridedKind};
+pub(super) use strided::{Affine, Strided, StridedKind, row_bytes};
 pub use text::PlanLine;
 
 /// Whether code can use a value at some place: what only versions of an earlier part made cannot be used, as nothing there said that it

@@ -26,6 +26,7 @@ pub(super) const WHOLE: Limits = Limits {
     oob: OobPolicy::ReadZeroSkipWrite,
     bounds: Tests::Hoisted,
     gather: Gather::Select,
+    many: false,
     scope: Scope::Block,
     gathers: false,
     scatters: false,
@@ -36,7 +37,7 @@ pub(super) const WHOLE: Limits = Limits {
     long_runs: false,
     whole_rows: true,
     vec4_versions: false,
-    vec4_inline: true,
+    structs_inline: true,
     store_loops: false,
     inline_faults: true,
     rare_messages: true,
@@ -57,7 +58,7 @@ pub(super) const PARTS: Limits = Limits {
     long_runs: true,
     whole_rows: false,
     vec4_versions: true,
-    vec4_inline: false,
+    structs_inline: false,
     store_loops: true,
     inline_faults: false,
     rare_messages: false,
@@ -177,7 +178,7 @@ fn lanes_at_any_addresses() {
     // Without device memory, faults and masks, one test in front does not pay.
     assert_eq!(any(LOAD, &WHOLE), How::Any(Any::Inline { once: false }));
     assert_eq!(any(STORE, &WHOLE), How::Any(Any::Inline { once: true }));
-    assert_eq!(any(VEC4, &WHOLE), How::Any(Any::Vec4));
+    assert_eq!(any(VEC4, &WHOLE), How::Any(Any::Structs));
     let call = with(&WHOLE, |l| l.gather = Gather::Call);
     assert_eq!(any(LOAD, &call), How::Any(Any::Message));
     assert_eq!(any(VEC4, &call), How::Any(Any::Message));
@@ -258,14 +259,17 @@ fn only_few_accesses_go_inline() {
         let f = parse(&format!("{HEAD}{}  return\n", loads(n, "i32x1", 1))).unwrap();
         auto_gather(&f, Gather::Auto)
     };
-    assert_eq!([chosen(8), chosen(9)], [Gather::Select, Gather::Call]);
+    assert_eq!(
+        [chosen(8), chosen(9)],
+        [(Gather::Select, false), (Gather::Select, true)]
+    );
     let vec4 = |n: u32| {
         let shapes = vec![ANY; n as usize];
         let (_, plan) = plan(&loads(n, "i32x4", 4), &shapes, &WHOLE);
         alone(&plan)[0].clone()
     };
-    assert_eq!(vec4(4), How::Any(Any::Vec4));
-    assert_eq!(vec4(5), How::Any(Any::Message));
+    assert_eq!(vec4(8), How::Any(Any::Structs));
+    assert_eq!(vec4(9), How::Any(Any::Message));
 }
 
 #[test]

@@ -288,19 +288,20 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
             "any addresses: few such accesses; one test whether all lanes are inside"
         }
         Any::Inline { once: false } => "any addresses: few such accesses; a test for each lane",
-        Any::Vec4 => {
-            "any addresses: few such loads of 16 bytes; one test whether all lanes are inside"
+        Any::Structs => {
+            "any addresses: few such accesses of several components; one test whether all enabled lanes are inside"
         }
         Any::RareMessage => "after a test that failed",
-        Any::Message if limits.gather == Gather::Call => {
-            "any addresses: calls are asked for, or such accesses are many"
-        }
+        Any::Message if limits.gather == Gather::Call => "any addresses: calls are asked for",
         Any::Message
             if matches!(limits.gather, Gather::Select | Gather::Branch)
                 && !limits.inline_faults
                 && limits.records_faults(access.space) =>
         {
             "any addresses: faults are recorded"
+        }
+        Any::Message if access.comps == 1 && limits.many => {
+            "any addresses: the function has many such accesses"
         }
         Any::Message if access.comps > 1 => "any addresses: several components a lane",
         Any::Message => "any addresses: no instruction takes such elements",

@@ -12,14 +12,14 @@ use super::memory::{Lanes, Place, Region};
 use super::scaled::Compare;
 use super::value::{per_piece, piece_type};
 use crate::backend::access::Any;
-use crate::ssa::{Lane, MemAccess, Space};
+use crate::ssa::{Lane, MemAccess, Space, Value};
 
 impl CraneliftEmitter<'_> {
     /// A load of which all lanes are inside, or else one in another way.
     pub(super) fn load_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let elem = access.elem;
         let (fast, other, done) = self.in_bounds_blocks(access.space);
-        let offsets = self.branch_if_inside(elem, lanes, fast, other);
+        let offsets = self.branch_if_inside((elem.bytes(), None), lanes, fast, other);
         let ty = piece_type(elem);
         let pieces = usize::from(lanes.count).div_ceil(per_piece(elem));
         let results = (0..pieces).map(|_| self.func.dfg.append_block_param(done, ty));
@@ -43,47 +43,12 @@ impl CraneliftEmitter<'_> {
         results
     }
 
-    /// An array-of-structs load whose lanes are all inside, each as a vector, or else one by the runtime.
-    pub(super) fn load_vec4(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
-        let (elem, comps) = (access.elem, access.comps);
-        let (fast, other, done) = self.in_bounds_blocks(access.space);
-        let bytes = elem.bytes() * u32::from(comps);
-        let outside = self.outside_limit(bytes, lanes, &lanes.addr);
-        let any = self.pieces_test(&outside, false);
-        self.branch(any, other, fast);
-        let rows = self.side(fast, |e| {
-            let start = Some((e.base(lanes.region), 0));
-            let count = usize::from(lanes.count);
-            let pointers: Vec<V> = (0..count)
-                .map(|i| e.pointer_to_lane(start, lanes.addr_lane(), &lanes.addr, i))
-                .collect();
-            let mut rows = e.load_from(elem, comps, &pointers);
-            if !e.is_const_full(lanes.mask) {
-                let mask = e.mask_vec(lanes.mask, elem.bytes());
-                for parts in &mut rows {
-                    *parts = e.mask_pieces(&mask, std::mem::take(parts));
-                }
-            }
-            e.jump(done, &rows.concat());
-            rows
-        });
-        self.side(other, |e| {
-            let others = e.load_any(access, lanes, Any::RareMessage);
-            e.jump(done, &others.concat());
-        });
-        self.block = done;
-        let ty = piece_type(elem);
-        let param = |_: &V| self.func.dfg.append_block_param(done, ty);
-        let all: Vec<V> = rows.concat().iter().map(param).collect();
-        all.chunks(rows[0].len()).map(<[V]>::to_vec).collect()
-    }
-
     /// A store of which all lanes are inside, or else one in another way.
     pub(super) fn store_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
         let elem = access.elem;
         self.compute_here(data.iter().copied());
         let (fast, other, done) = self.in_bounds_blocks(access.space);
-        let offsets = self.branch_if_inside(elem, lanes, fast, other);
+        let offsets = self.branch_if_inside((elem.bytes(), None), lanes, fast, other);
         self.side(fast, |e| {
             if !e.is_const_full(lanes.mask) {
                 let all = e.mask_test(lanes.mask, true);
@@ -120,41 +85,53 @@ impl CraneliftEmitter<'_> {
         (fast, other, self.new_block())
     }
 
-    /// Goes to `fast` if all lanes, enabled or not, are inside. The offsets that it gives are good there.
-    fn branch_if_inside(
+    /// Goes to `fast` if a given number of bytes of all lanes are inside, or of those of a mask. The offsets that it gives are good there,
+    /// of these lanes.
+    pub(super) fn branch_if_inside(
         &mut self,
-        elem: Lane,
+        (bytes, enabled): (u32, Option<Value>),
         lanes: &Lanes,
         fast: ir::Block,
         other: ir::Block,
     ) -> Offsets {
         let scaled = self.scaled(lanes).filter(|_| lanes.flat);
         if !lanes.flat || scaled.is_some() {
-            let (offsets, outside) = match scaled {
-                Some(scaled) => {
-                    let bytes = elem.bytes();
-                    self.compare_scaled(lanes.region, bytes, &scaled, Compare::Roughly)
+            let (offsets, mut outside) = match scaled {
+                Some(scaled) => self.compare_scaled(lanes.region, bytes, &scaled, Compare::Roughly),
+                None => {
+                    let offsets = Offsets {
+                        pieces: lanes.addr.clone(),
+                        start: Start::Region,
+                        lane: lanes.addr_lane(),
+                    };
+                    let outside = self.outside_limit(bytes, lanes, &offsets.pieces);
+                    (offsets, outside)
                 }
-                None => self.compare_lanes(elem, lanes),
             };
+            if let Some(mask) = enabled {
+                let enabled = self.mask_vec(mask, offsets.lane.bytes());
+                outside = self.mask_pieces(&enabled, outside);
+            }
             let any = self.pieces_test(&outside, false);
             self.branch(any, other, fast);
             return offsets;
         }
-        // Without a tag, the distance from the base is below the limit; as signed numbers, moved by the sign bit.
-        let base = self.base(Region::Known(Place::Flat));
-        let limit = self.flat_limit(elem.bytes());
-        let [base, limit] = [base, limit].map(|v| {
-            let moved = self.ins().iadd_imm_s(v, i64::MIN);
-            self.ins().splat(types::I64X2, moved)
-        });
-        let inside = lanes.addr.iter().map(|&a| {
-            let distance = self.ins().isub(a, base);
-            self.ins().icmp(IntCC::SignedGreaterThan, limit, distance)
-        });
-        let inside: Vec<V> = inside.collect();
-        let all = self.pieces_test(&inside, true);
-        self.branch(all, fast, other);
+        let inside = self.roughly_inside(bytes, lanes);
+        match enabled {
+            None => {
+                let all = self.pieces_test(&inside, true);
+                self.branch(all, fast, other);
+            }
+            Some(mask) => {
+                let enabled = self.mask_vec(mask, Lane::I64.bytes());
+                let outside = enabled.iter().zip(&inside);
+                let outside =
+                    outside.map(|(&enabled, &inside)| self.ins().band_not(enabled, inside));
+                let outside: Vec<V> = outside.collect();
+                let any = self.pieces_test(&outside, false);
+                self.branch(any, other, fast);
+            }
+        }
         Offsets {
             pieces: lanes.addr.clone(),
             start: match lanes.region {
@@ -165,5 +142,21 @@ impl CraneliftEmitter<'_> {
             },
             lane: Lane::I64,
         }
+    }
+
+    /// Masks of the lanes in device memory that are inside, of addresses without a tag: their distance from the base is below the
+    /// limit; as signed numbers, moved by the sign bit.
+    fn roughly_inside(&mut self, bytes: u32, lanes: &Lanes) -> Vec<V> {
+        let base = self.base(Region::Known(Place::Flat));
+        let limit = self.flat_limit(bytes);
+        let [base, limit] = [base, limit].map(|v| {
+            let moved = self.ins().iadd_imm_s(v, i64::MIN);
+            self.ins().splat(types::I64X2, moved)
+        });
+        let inside = lanes.addr.iter().map(|&a| {
+            let distance = self.ins().isub(a, base);
+            self.ins().icmp(IntCC::SignedGreaterThan, limit, distance)
+        });
+        inside.collect()
     }
 }

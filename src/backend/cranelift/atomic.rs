@@ -67,7 +67,7 @@ impl CraneliftEmitter<'_> {
         let mut call = self.message(helper, lanes, access.elem, rows, &data);
         call.shape |= (access.op as u32) << message::ATOMIC_SHIFT;
         self.send_or_report(call, lanes, access.space, access.site);
-        let parts = self.message_row(call, 0, Ty::vector(access.elem, lanes.count));
+        let parts = self.message_row(call.rows, 0, Ty::vector(access.elem, lanes.count));
         self.bind(out, parts);
     }
 

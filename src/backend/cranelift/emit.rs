@@ -64,10 +64,12 @@ pub(super) struct Built {
 
 /// What this code generator can do with accesses.
 fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
+    let (gather, many) = auto_gather(f, options.tuning.gather);
     Limits {
         oob: options.oob,
         bounds: options.tuning.bounds,
-        gather: auto_gather(f, options.tuning.gather),
+        gather,
+        many,
         scope: Scope::Block,
         gathers: false,
         scatters: false,
@@ -78,7 +80,7 @@ fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
         long_runs: false,
         whole_rows: true,
         vec4_versions: false,
-        vec4_inline: true,
+        structs_inline: true,
         store_loops: false,
         inline_faults: true,
         rare_messages: true,

@@ -271,7 +271,7 @@ impl CraneliftEmitter<'_> {
     }
 
     /// What is added to offsets of an access, and how far they are shifted before.
-    fn start_of(&mut self, start: Start, lanes: &Lanes) -> Option<(V, u8)> {
+    pub(super) fn start_of(&mut self, start: Start, lanes: &Lanes) -> Option<(V, u8)> {
         match start {
             Start::Region => Some((self.base(lanes.region), 0)),
             Start::Nowhere => None,

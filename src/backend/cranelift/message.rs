@@ -11,6 +11,7 @@ use visa_runtime::abi::{Helpers, message};
 
 use super::emit::{CraneliftEmitter, DATA};
 use super::memory::Lanes;
+use super::structs::Rows;
 use super::value::{piece_count, scalar_type};
 use crate::backend::access::{Any, How};
 use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
@@ -26,10 +27,8 @@ pub(super) struct MessageCall {
     /// Surface index, or size of register storage.
     index: V,
     enabled: V,
-    /// Addresses and data.
-    block: StackSlot,
-    /// Byte of the block where data starts.
-    data: u32,
+    /// Data; addresses are in front of it.
+    pub rows: Rows,
 }
 
 impl CraneliftEmitter<'_> {
@@ -86,7 +85,7 @@ impl CraneliftEmitter<'_> {
             Any::Scalar => return self.load_scalar(access, lanes),
             Any::Inline { once: true } => return vec![self.load_all_in_bounds(access, lanes)],
             Any::Inline { once: false } => return vec![self.load_each(access, lanes)],
-            Any::Vec4 => return self.load_vec4(access, lanes),
+            Any::Structs => return self.load_structs(access, lanes),
             Any::Gather
             | Any::GatherPairs
             | Any::GatherScaled { .. }
@@ -94,9 +93,15 @@ impl CraneliftEmitter<'_> {
             | Any::Message
             | Any::RareMessage => {}
         }
-        let (elem, comps) = (access.elem, access.comps);
-        let rows = usize::from(comps);
-        let mut call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
+        let call = self.send_load(access, lanes, any);
+        let ty = Ty::vector(access.elem, lanes.count);
+        self.message_results(call.rows, access.comps, ty)
+    }
+
+    /// Calls the runtime for a load.
+    pub(super) fn send_load(&mut self, access: MemAccess, lanes: &Lanes, any: Any) -> MessageCall {
+        let rows = usize::from(access.comps);
+        let mut call = self.message(offset_of!(Helpers, load), lanes, access.elem, rows, &[]);
         if any == Any::RareMessage && self.keeps_registers() {
             call.preserve_all = true;
             call.helper = offset_of!(Helpers, load_preserve_all);
@@ -105,8 +110,13 @@ impl CraneliftEmitter<'_> {
         if self.records_faults(access.space) {
             self.report(lanes, faulting, access.site, |_| ());
         }
+        call
+    }
+
+    /// What the runtime has loaded, or inline code in its place.
+    pub(super) fn message_results(&mut self, rows: Rows, comps: u8, ty: Ty) -> Vec<Vec<V>> {
         (0..u32::from(comps))
-            .map(|row| self.message_row(call, row, Ty::vector(elem, lanes.count)))
+            .map(|row| self.message_row(rows, row, ty))
             .collect()
     }
 
@@ -122,6 +132,7 @@ impl CraneliftEmitter<'_> {
             (Any::Scalar, data) => return self.store_scalar(access, lanes, data),
             (Any::Inline { once: true }, [v]) => return self.store_all_in_bounds(access, lanes, v),
             (Any::Inline { once: false }, [v]) => return self.store_inline(access, lanes, v),
+            (Any::Structs, data) => return self.store_structs(access, lanes, data),
             _ => {}
         }
         let helper = offset_of!(Helpers, store);
@@ -152,12 +163,11 @@ impl CraneliftEmitter<'_> {
         rows: usize,
         data: &[Vec<V>],
     ) -> MessageCall {
-        let addresses = 16 * piece_count(Ty::vector(lanes.addr_lane(), lanes.count)) as u32;
-        let row = 16 * piece_count(Ty::vector(elem, lanes.count)) as u32;
-        let block = self.message_block(addresses + row * rows as u32);
-        let to = self.slot_addr(block, 0);
+        let at = self.message_rows(lanes, elem, rows);
+        let row = 16 * piece_count(Ty::vector(elem, lanes.count));
+        let to = self.slot_addr(at.block, 0);
         let vectors = std::iter::once((0, &lanes.addr));
-        let vectors = vectors.chain((addresses..).step_by(row as usize).zip(data));
+        let vectors = vectors.chain((at.first..).step_by(row).zip(data));
         for (at, parts) in vectors {
             for (i, &v) in parts.iter().enumerate() {
                 let at = at + 16 * i as u32;
@@ -176,9 +186,16 @@ impl CraneliftEmitter<'_> {
             shape: message::shape(place, elem.bytes(), rows as u32, count),
             index,
             enabled,
-            block,
-            data: addresses,
+            rows: at,
         }
+    }
+
+    /// Where a message has its rows.
+    pub(super) fn message_rows(&mut self, lanes: &Lanes, elem: Lane, rows: usize) -> Rows {
+        let first = 16 * piece_count(Ty::vector(lanes.addr_lane(), lanes.count)) as u32;
+        let row = 16 * piece_count(Ty::vector(elem, lanes.count)) as u32;
+        let block = self.message_block(first + row * rows as u32);
+        Rows { block, first }
     }
 
     /// The function's slot for what a helper reads and writes, made as large as the largest call needs.
@@ -202,7 +219,7 @@ impl CraneliftEmitter<'_> {
             self.iconst(types::I32, u64::from(call.shape)),
             call.index,
             call.enabled,
-            self.slot_addr(call.block, 0),
+            self.slot_addr(call.rows.block, 0),
         ];
         if call.preserve_all {
             self.call_preserve_all(call.helper, &args);
@@ -234,9 +251,9 @@ impl CraneliftEmitter<'_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    pub(super) fn message_row(&mut self, call: MessageCall, row: u32, ty: Ty) -> Vec<V> {
-        let from = self.slot_addr(call.block, 0);
-        let at = call.data + row * 16 * piece_count(ty) as u32;
+    pub(super) fn message_row(&mut self, rows: Rows, row: u32, ty: Ty) -> Vec<V> {
+        let from = self.slot_addr(rows.block, 0);
+        let at = rows.first + row * 16 * piece_count(ty) as u32;
         let whole = Ty::vector(
             ty.lane,
             ty.lanes.next_multiple_of(16 / ty.lane.bytes() as u16),

@@ -41,6 +41,7 @@ mod profile;
 mod race;
 mod schedule;
 mod speculative;
+mod structs;
 
 mod access_group;
 mod all_in_bounds;
