@@ -180,7 +180,7 @@ axes! {
             O3 = "O3": "LLVM's O3",
         }
         gather: Gather = Auto, "gather", "WAY", "Loads and stores whose addresses are not affine in the lane" {
-            Auto = "auto": "what measured best: on cranelift `select`, or `call` in functions with many such accesses; on llvm `hardware`",
+            Auto = "auto": "what measured best: on cranelift `select`, with more such accesses a loop over the lanes, and with very many `call`; on llvm `hardware`",
             Call = "call": "one call of the runtime for all lanes",
             Select = "select": "an access for each lane; masked-off lanes use a harmless address",
             Branch = "branch": "an access for each lane, and a jump over it for masked-off lanes",

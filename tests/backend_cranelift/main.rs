@@ -12,10 +12,10 @@ mod ops;
 mod races;
 mod random;
 mod rig;
+mod rolled;
 mod several;
 mod shapes;
 mod speed;
-mod structs;
 mod targets;
 mod threads;
 

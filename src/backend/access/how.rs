@@ -14,8 +14,8 @@ use crate::ssa::{Function, Inst, MemAccess, Op, Space, Value};
 /// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
 const MOST_INLINE: usize = 8;
 
-/// Most accesses of several components a lane, at any addresses, that go inline.
-const MOST_STRUCTS: usize = 8;
+/// Most accesses of a function at any addresses with which any of them is a loop over the lanes.
+const MOST_ROLLED: usize = 64;
 
 /// Most components of a lane that go inline.
 const MOST_COMPONENTS: u8 = 4;
@@ -62,9 +62,9 @@ pub(in crate::backend) enum Any {
     },
     /// A store, inline, in a loop over the lanes that are enabled and inside; by what addresses are made of, as [`Any::GatherScaled`].
     Loop(Option<Scaled>),
-    /// Inline, all components of a lane at once, if a test finds all enabled lanes wholly inside; else a call of the runtime that costs
-    /// the usual path nothing.
-    Structs,
+    /// Inline, in a loop over the lanes, if a test finds all enabled ones wholly inside; else a call of the runtime that costs the usual
+    /// path nothing.
+    Rolled,
     /// A call of the runtime.
     Message,
     /// The same where a test failed, which should not cost the usual path anything.
@@ -80,7 +80,7 @@ impl Any {
             }
             Any::Inline { once: false } | Any::Loop(_) => (Way::Lanes(lanes), BoundsTest::Lanes),
             Any::Inline { once: true } => (Way::Lanes(lanes), BoundsTest::AllLanes),
-            Any::Structs => (Way::Vec4(lanes), BoundsTest::Tested),
+            Any::Rolled => (Way::Lanes(lanes), BoundsTest::Tested),
             Any::Scalar | Any::Message | Any::RareMessage => remark::any_way(lanes),
         }
     }
@@ -148,7 +148,7 @@ pub(in crate::backend) enum How {
 pub(super) struct Decider<'a> {
     f: &'a Function,
     limits: &'a Limits,
-    few_structs: bool,
+    few_rolled: bool,
     few_speculative: bool,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Decider<'a> {
         Decider {
             f,
             limits,
-            few_structs: limits.structs_inline && few_structs(f),
+            few_rolled: limits.rolls && few_rolled(f),
             few_speculative: few_speculative(f),
         }
     }
@@ -295,8 +295,8 @@ impl<'a> Decider<'a> {
             Any::Inline { once }
         } else if !load && limits.loops_over_stores(access, lanes) {
             Any::Loop(None)
-        } else if self.is_inline_struct(access, lanes) {
-            Any::Structs
+        } else if self.is_rolled(access, lanes) {
+            Any::Rolled
         } else {
             Any::Message
         })
@@ -321,9 +321,11 @@ impl<'a> Decider<'a> {
         }
     }
 
-    fn is_inline_struct(&self, access: MemAccess, lanes: u16) -> bool {
-        let wanted = self.limits.gather == Gather::Select && self.few_structs;
-        wanted && is_struct(access) && matches!(lanes, 8 | 16 | 32)
+    fn is_rolled(&self, access: MemAccess, lanes: u16) -> bool {
+        let wanted = self.few_rolled && self.limits.gather == Gather::Select;
+        // Marks of a check are read and written as the data is, but are rare.
+        let moved = access.comps <= MOST_COMPONENTS && !access.space.is_marks();
+        wanted && moved && matches!(lanes, 8 | 16 | 32)
     }
 
     /// Whether lanes that are probably side by side are tested for that, and what the test is about in device memory, where the code
@@ -386,12 +388,6 @@ pub(super) fn surely_inside(f: &Function, space: Space, affine: Affine, strided:
     known.is_some_and(|at| strided.lies_in(at, f.regs_bytes))
 }
 
-/// True for accesses whose components are moved together. Marks of a check are read and written as the data is, but are rare.
-fn is_struct(access: MemAccess) -> bool {
-    let moved = matches!(access.comps, 2..=MOST_COMPONENTS) && access.elem.bytes() >= 4;
-    moved && !access.space.is_marks()
-}
-
 /// What [`Gather::Auto`] is for single elements of a function on a code generator without gathers, and whether that is because they
 /// are many.
 pub(in crate::backend) fn auto_gather(f: &Function, wanted: Gather) -> (Gather, bool) {
@@ -404,10 +400,10 @@ pub(in crate::backend) fn auto_gather(f: &Function, wanted: Gather) -> (Gather, 
     }
 }
 
-/// True if a function has so few accesses of several components from any addresses that they may go inline.
-fn few_structs(f: &Function) -> bool {
-    at_most(f, MOST_STRUCTS, |i| {
-        lane_wise(&f.inst(i).op).is_some_and(|(access, _)| is_struct(access) && is_unshaped(f, i))
+/// True if a function has so few accesses at any addresses that all of them may go inline.
+fn few_rolled(f: &Function) -> bool {
+    at_most(f, MOST_ROLLED, |i| {
+        lane_wise(&f.inst(i).op).is_some() && is_unshaped(f, i)
     })
 }
 

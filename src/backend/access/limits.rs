@@ -81,9 +81,8 @@ pub(in crate::backend) struct Limits {
     pub whole_rows: bool,
     /// Lanes of 16 bytes at any addresses are tested together in front of versions, and loaded and stored as a vector each.
     pub vec4_versions: bool,
-    /// Accesses of several components at any addresses are inline where they are few: for code generators without
-    /// [`Limits::vec4_versions`].
-    pub structs_inline: bool,
+    /// Accesses at any addresses that nothing better is there for are a loop over the lanes, beside a call for when one is not inside.
+    pub rolls: bool,
     /// Where lanes at any addresses are not scattered, stores of single elements are a loop over lanes. Compilers that take as long for a
     /// loop as for anything else leave it to the runtime.
     pub store_loops: bool,

@@ -37,7 +37,7 @@ pub(super) const WHOLE: Limits = Limits {
     long_runs: false,
     whole_rows: true,
     vec4_versions: false,
-    structs_inline: true,
+    rolls: true,
     store_loops: false,
     inline_faults: true,
     rare_messages: true,
@@ -58,7 +58,7 @@ pub(super) const PARTS: Limits = Limits {
     long_runs: true,
     whole_rows: false,
     vec4_versions: true,
-    structs_inline: false,
+    rolls: false,
     store_loops: true,
     inline_faults: false,
     rare_messages: false,
@@ -178,7 +178,7 @@ fn lanes_at_any_addresses() {
     // Without device memory, faults and masks, one test in front does not pay.
     assert_eq!(any(LOAD, &WHOLE), How::Any(Any::Inline { once: false }));
     assert_eq!(any(STORE, &WHOLE), How::Any(Any::Inline { once: true }));
-    assert_eq!(any(VEC4, &WHOLE), How::Any(Any::Structs));
+    assert_eq!(any(VEC4, &WHOLE), How::Any(Any::Rolled));
     let call = with(&WHOLE, |l| l.gather = Gather::Call);
     assert_eq!(any(LOAD, &call), How::Any(Any::Message));
     assert_eq!(any(VEC4, &call), How::Any(Any::Message));
@@ -263,13 +263,24 @@ fn only_few_accesses_go_inline() {
         [chosen(8), chosen(9)],
         [(Gather::Select, false), (Gather::Select, true)]
     );
-    let vec4 = |n: u32| {
+    let first = |n: u32, (op, results), limits: &Limits| {
         let shapes = vec![ANY; n as usize];
-        let (_, plan) = plan(&loads(n, "i32x4", 4), &shapes, &WHOLE);
+        let (_, plan) = plan(&loads(n, op, results), &shapes, limits);
         alone(&plan)[0].clone()
     };
-    assert_eq!(vec4(8), How::Any(Any::Structs));
-    assert_eq!(vec4(9), How::Any(Any::Message));
+    let many = with(&WHOLE, |l| l.many = true);
+    let (one, four) = (("i32x1", 1), ("i32x4", 4));
+    assert_eq!(first(9, one, &WHOLE), How::Any(Any::Inline { once: false }));
+    for of in [one, four] {
+        assert_eq!(first(64, of, &many), How::Any(Any::Rolled));
+        assert_eq!(first(65, of, &many), How::Any(Any::Message));
+    }
+    assert_eq!(first(1, four, &WHOLE), How::Any(Any::Rolled));
+    assert_eq!(first(1, ("i32x5", 5), &WHOLE), How::Any(Any::Message));
+    for gather in [Gather::Call, Gather::Branch] {
+        let asked = with(&WHOLE, |l| l.gather = gather);
+        assert_eq!(first(1, four, &asked), How::Any(Any::Message));
+    }
 }
 
 #[test]

@@ -288,8 +288,8 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
             "any addresses: few such accesses; one test whether all lanes are inside"
         }
         Any::Inline { once: false } => "any addresses: few such accesses; a test for each lane",
-        Any::Structs => {
-            "any addresses: few such accesses of several components; one test whether all enabled lanes are inside"
+        Any::Rolled => {
+            "any addresses: a loop over the lanes; one test whether all enabled ones are inside"
         }
         Any::RareMessage => "after a test that failed",
         Any::Message if limits.gather == Gather::Call => "any addresses: calls are asked for",

@@ -308,7 +308,7 @@ impl CraneliftEmitter<'_> {
         (offsets, self.ins().band_not(enabled, outside))
     }
 
-    fn store_pieces(&mut self, to: V, start: u32, pieces: &[V]) {
+    pub(super) fn store_pieces(&mut self, to: V, start: u32, pieces: &[V]) {
         for (i, &v) in pieces.iter().enumerate() {
             let at = start + 16 * i as u32;
             self.ins().store(DATA, v, to, at.cast_signed());
@@ -316,7 +316,7 @@ impl CraneliftEmitter<'_> {
     }
 
     /// Address of a lane's element in a row that starts at `at`.
-    fn lane_at(&mut self, elem: Lane, at: V, lane: V) -> V {
+    pub(super) fn lane_at(&mut self, elem: Lane, at: V, lane: V) -> V {
         let shift = i64::from(elem.bytes().trailing_zeros());
         let distance = self.ins().ishl_imm_u(lane, shift);
         self.ins().iadd(at, distance)

@@ -80,7 +80,7 @@ fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
         long_runs: false,
         whole_rows: true,
         vec4_versions: false,
-        structs_inline: true,
+        rolls: true,
         store_loops: false,
         inline_faults: true,
         rare_messages: true,

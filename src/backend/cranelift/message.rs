@@ -11,7 +11,7 @@ use visa_runtime::abi::{Helpers, message};
 
 use super::emit::{CraneliftEmitter, DATA};
 use super::memory::Lanes;
-use super::structs::Rows;
+use super::rolled::Rows;
 use super::value::{piece_count, scalar_type};
 use crate::backend::access::{Any, How};
 use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
@@ -85,7 +85,7 @@ impl CraneliftEmitter<'_> {
             Any::Scalar => return self.load_scalar(access, lanes),
             Any::Inline { once: true } => return vec![self.load_all_in_bounds(access, lanes)],
             Any::Inline { once: false } => return vec![self.load_each(access, lanes)],
-            Any::Structs => return self.load_structs(access, lanes),
+            Any::Rolled => return self.load_rolled(access, lanes),
             Any::Gather
             | Any::GatherPairs
             | Any::GatherScaled { .. }
@@ -132,11 +132,23 @@ impl CraneliftEmitter<'_> {
             (Any::Scalar, data) => return self.store_scalar(access, lanes, data),
             (Any::Inline { once: true }, [v]) => return self.store_all_in_bounds(access, lanes, v),
             (Any::Inline { once: false }, [v]) => return self.store_inline(access, lanes, v),
-            (Any::Structs, data) => return self.store_structs(access, lanes, data),
+            (Any::Rolled, data) => return self.store_rolled(access, lanes, data),
             _ => {}
         }
+        self.send_store(access, lanes, data, any);
+    }
+
+    /// Calls the runtime for a store. Without data, that is where the message has it.
+    pub(super) fn send_store(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes,
+        data: &[Vec<V>],
+        any: Any,
+    ) {
         let helper = offset_of!(Helpers, store);
-        let mut call = self.message(helper, lanes, access.elem, data.len(), data);
+        let rows = usize::from(access.comps);
+        let mut call = self.message(helper, lanes, access.elem, rows, data);
         if any == Any::RareMessage && self.keeps_registers() {
             call.preserve_all = true;
             call.helper = offset_of!(Helpers, store_preserve_all);

@@ -41,11 +41,11 @@ mod profile;
 mod race;
 mod schedule;
 mod speculative;
-mod structs;
 
 mod access_group;
 mod all_in_bounds;
 mod rectangle;
+mod rolled;
 mod scaled;
 mod shift;
 mod shuffle;

@@ -139,7 +139,7 @@ impl<'c> LlvmEmitter<'c, '_> {
                 };
             }
             Any::Inline { .. } => return Ok(vec![self.load_inline(access, lanes)?]),
-            Any::Loop(_) | Any::Structs | Any::Message | Any::RareMessage => {}
+            Any::Loop(_) | Any::Rolled | Any::Message | Any::RareMessage => {}
         }
         let (elem, comps) = (access.elem, u32::from(access.comps));
         let helper = offset_of!(Helpers, load);

@@ -70,7 +70,7 @@ pub(super) fn limits(options: &CodegenOptions, cpu: &TargetCpu) -> Limits {
         long_runs: true,
         whole_rows: false,
         vec4_versions: true,
-        structs_inline: false,
+        rolls: false,
         store_loops: true,
         inline_faults: false,
         rare_messages: false,
