@@ -17,7 +17,7 @@ use super::run::{self, Oob};
 use super::spec::Extent;
 use visa_jit::engine::{
     AccessReport, AddressShape, BoundsTest, Decision, Engine, Kernel, Launch, PlanLine, Remark,
-    Specialised, Way, Why,
+    RuntimeCall, Specialised, Way, Why,
 };
 
 /// Which code of a kernel is looked at.
@@ -91,6 +91,8 @@ struct Report {
     bounds: BTreeMap<&'static str, usize>,
     /// The access plan, in the order of the code.
     plan: Vec<PlanLine>,
+    /// Calls of the runtime that are left.
+    calls: Vec<RuntimeCall>,
     masks: Vec<Mask>,
     split: Vec<Split>,
     /// What the code generator did other than asked for.
@@ -160,6 +162,7 @@ fn report(kernel: &str, backend: &'static str, made: &Specialised) -> Report {
         accesses: accesses.iter().map(row).collect(),
         bounds,
         plan: made.plan().to_vec(),
+        calls: made.calls().to_vec(),
         masks: masks(made.remarks()),
         split: made.remarks().filter_map(split).collect(),
         note: made.object().note.clone(),
@@ -266,6 +269,7 @@ fn text(report: &Report, accesses: &[AccessReport], source: &str) -> String {
     if report.plan.is_empty() {
         out.push_str("  no loads and stores of lanes\n");
     }
+    calls(&mut out, &report.calls);
     out.push_str("\nmasks\n");
     for mask in &report.masks {
         let used = if mask.used { "used" } else { "missed" };
@@ -295,6 +299,29 @@ fn text(report: &Report, accesses: &[AccessReport], source: &str) -> String {
         m.spills, m.stack, m.instructions
     );
     out
+}
+
+/// Calls of the runtime: each of the usual path, and the others by what is called and why.
+fn calls(out: &mut String, calls: &[RuntimeCall]) {
+    out.push_str("\ncalls of the runtime\n");
+    for call in calls.iter().filter(|call| !call.rare) {
+        let _ = writeln!(out, "  {call}");
+    }
+    let mut rare: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.rare) {
+        let lines = rare.entry((call.function, &call.reason)).or_default();
+        lines.push(call.line.to_string());
+    }
+    for ((function, reason), lines) in rare {
+        let _ = writeln!(
+            out,
+            "  rarely, {function}: {reason}; lines {}",
+            lines.join(", ")
+        );
+    }
+    if calls.is_empty() {
+        out.push_str("  none\n");
+    }
 }
 
 fn memory(out: &mut String, access: &AccessReport, lines: &[&str]) {

@@ -134,6 +134,7 @@ mod tests {
                 },
                 remarks: Vec::new(),
                 plan: None,
+                calls: Vec::new(),
                 stack: crate::backend::StackUse::Program(Vec::new()),
             })
         }

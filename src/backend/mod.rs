@@ -7,6 +7,7 @@ pub mod llvm;
 mod access;
 mod axes;
 mod barrier_loop;
+mod calls;
 mod checks;
 mod descriptors;
 mod fallback;
@@ -26,6 +27,8 @@ pub use axes::{
     AXES, Axis, BackendKind, Bounds, Check, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks,
     OptLevel, Order, Prefetch, RegAlloc, SplitAccesses, Tuning, VectorWidth,
 };
+pub use calls::RuntimeCall;
+pub(crate) use calls::{Call, explain as explain_calls};
 pub use checks::Checks;
 pub use fallback::becomes_error;
 pub(crate) use fallback::{guarded, or_plainer};
@@ -102,6 +105,8 @@ pub struct Explained {
     pub remarks: Vec<Remark>,
     /// How memory accesses are done; none where something else than a code generator made the code.
     pub plan: Option<AccessPlan>,
+    /// Calls of the runtime, as they were made.
+    pub(crate) calls: Vec<Call>,
     /// How the stack is used.
     pub stack: StackUse,
 }

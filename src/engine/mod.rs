@@ -59,7 +59,7 @@ mod tools;
 mod upgrade;
 mod variables;
 
-pub use crate::backend::PlanLine;
+pub use crate::backend::{PlanLine, RuntimeCall};
 pub use crate::ssa::remark::{BoundsTest, Decision, Remark, Way, Why};
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;

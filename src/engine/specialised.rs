@@ -5,7 +5,9 @@
 use super::error::Error;
 use super::kernel::Kernel;
 use super::launch::Launch;
-use crate::backend::{CodeObject, OobPolicy, PlanLine, StackUse, or_plainer};
+use crate::backend::{
+    CodeObject, OobPolicy, PlanLine, RuntimeCall, StackUse, explain_calls, or_plainer,
+};
 use crate::lower::LocalIdShape;
 use crate::ssa::remark::{BoundsTest, Decision, Way, Why};
 use crate::ssa::{self, Inst, Line, Op, Remark};
@@ -18,6 +20,7 @@ pub struct Specialised {
     object: CodeObject,
     remarks: Vec<Remark>,
     plan: Vec<PlanLine>,
+    calls: Vec<RuntimeCall>,
     stack: StackUse,
 }
 
@@ -89,7 +92,11 @@ impl Kernel {
         let backend = self.parts().engine.0.backend.as_ref();
         let (made, _) = or_plainer(backend, &codegen, |o| backend.explain(&ssa, o))?;
         let lines = made.object.lines.with_source(self.sources()?);
-        let plan = made.plan.map(|plan| plan.lines(&ssa));
+        let plan = made.plan.as_ref().map(|plan| plan.lines(&ssa));
+        let calls = made
+            .plan
+            .as_ref()
+            .map(|plan| explain_calls(&ssa, plan, &made.calls));
         Ok(Specialised {
             launches: shape.launches(),
             ssa,
@@ -99,6 +106,7 @@ impl Kernel {
             },
             remarks: made.remarks,
             plan: plan.unwrap_or_default(),
+            calls: calls.unwrap_or_default(),
             stack: made.stack,
         })
     }
@@ -145,6 +153,11 @@ impl Specialised {
     /// part of a block with two versions.
     pub fn plan(&self) -> &[PlanLine] {
         &self.plan
+    }
+
+    /// Calls of the runtime that the code has, by line: as the code generator made them, before dead code is left out.
+    pub fn calls(&self) -> &[RuntimeCall] {
+        &self.calls
     }
 
     /// Every memory access, in the order of the IR.

@@ -187,3 +187,109 @@ fn halves_that_are_one_name_both_lines() {
         "{text}"
     );
 }
+
+/// Where the table of the runtime has its functions, of those that these kernels call.
+#[cfg(target_arch = "x86_64")]
+fn functions() -> Vec<(usize, &'static str)> {
+    use std::mem::offset_of;
+    use visa_runtime::abi::Helpers;
+    macro_rules! named {
+        ($($name:ident)*) => { vec![$((offset_of!(Helpers, $name), stringify!($name))),*] };
+    }
+    named! {
+        fp_env fault tsc atomic load store load_preserve_all store_preserve_all image fault_preserve_all store_enabled check
+        check_preserve_all arrive race race_affine race_reads initialise misaligned
+    }
+}
+
+/// Calls in machine code through the runtime's table, by line of vISA and function, sorted. Constants behind the code look like calls now
+/// and then, but not of registers that were just read from a table.
+#[cfg(target_arch = "x86_64")]
+fn calls_in_code(text: &str) -> Vec<(u64, &'static str)> {
+    let functions = functions();
+    let (mut line, mut calls, mut read) = (0, Vec::new(), Vec::new());
+    for (n, text) in text.lines().enumerate() {
+        if let Some(source) = text.strip_prefix("; ") {
+            let number = source.split(':').next().and_then(|n| n.parse().ok());
+            line = number.unwrap_or(line);
+            continue;
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words[..] {
+            // `mov rcx,[rcx+28h]`
+            [.., "mov", operands] => {
+                let Some((register, from)) = operands.split_once(",[") else {
+                    continue;
+                };
+                let at = from.trim_end_matches(']').split_once('+');
+                let at = at.map_or("0", |(_, at)| at.trim_end_matches('h'));
+                if let Ok(at) = usize::from_str_radix(at, 16) {
+                    read.push((n, register.to_owned(), at));
+                }
+            }
+            [.., "call", register] => {
+                let last = read.iter().rev().find(|(_, to, _)| to == register);
+                let near = last.filter(|(from, ..)| n - from < 200);
+                let called = near.and_then(|(.., at)| functions.iter().find(|(f, _)| f == at));
+                calls.extend(called.map(|(_, name)| (line, *name)));
+            }
+            _ => {}
+        }
+    }
+    calls.sort_unstable();
+    calls
+}
+
+/// Whatever the code calls is explained, and nothing else.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_of_the_runtime_are_those_of_the_code() {
+    let kernels = [
+        ("arith", "arith_half"),
+        ("convert", "convert_int_float"),
+        ("convert", "convert_long_half"),
+        ("gather", "gather"),
+        ("gather", "gather_odd_masked"),
+        ("image_access", "brighten"),
+        ("loops", "divergent_barrier"),
+        ("private", "private_sort"),
+        ("saxpy", "saxpy_guarded"),
+    ];
+    let options: [&[&str]; 3] = [&[], &["--gather", "call"], &["--check", "all"]];
+    let mut reasons = std::collections::BTreeSet::new();
+    for (file, kernel) in kernels {
+        for more in options {
+            let explained = Explained::new(file, kernel, more);
+            let mut said = Vec::new();
+            for call in explained.0["calls"].as_array().unwrap() {
+                let (line, function) = (call["line"].as_u64().unwrap(), &call["function"]);
+                let name = functions().into_iter().find(|(_, name)| function == name);
+                let (_, name) = name.unwrap_or_else(|| panic!("{call}"));
+                let times = call["calls"].as_u64().unwrap();
+                said.extend((0..times).map(|_| (line, name)));
+                let reason = call["reason"].as_str().unwrap();
+                assert!(!reason.is_empty(), "{file} {kernel}: {call}");
+                reasons.insert(reason.to_owned());
+            }
+            said.sort_unstable();
+            let path = format!("tests/kernels/bin/skl/{file}.zebin");
+            let asm = ["asm", &path, "--kernel", kernel];
+            let code = ok(&[&asm[..], more].concat()).stdout;
+            assert_eq!(calls_in_code(&code), said, "{file} {kernel} {more:?}");
+        }
+    }
+    for reason in [
+        "a sum of binary16, for which the code generator has no instruction",
+        "a conversion from integers that is not rounded to the nearest",
+        "no instruction does this",
+        "the time stamp counter is read",
+        "any addresses: calls are asked for",
+        "a check that `--check` asks for",
+        "after a test that failed",
+    ] {
+        assert!(reasons.contains(reason), "{reason}: {reasons:?}");
+    }
+    let fma = ["--cpu", "x86-64-v2"];
+    let fma = Explained::new("mandelbrot", "mandelbrot", &fma);
+    assert!(fma.says("calls", "reason", "a fused product and sum"));
+}

@@ -50,6 +50,7 @@ pub(super) use plan::{Segment, Step, Versions};
 pub(super) use scaled::Scaled;
 pub(super) use strided::{Affine, Strided, StridedKind, row_bytes};
 pub use text::PlanLine;
+pub(super) use text::{AFTER, Called};
 
 /// Whether code can use a value at some place: what only versions of an earlier part made cannot be used, as nothing there said that it
 /// is needed. Whoever finds a value through the definition of another has to ask.

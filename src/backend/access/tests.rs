@@ -275,6 +275,13 @@ fn only_few_accesses_go_inline() {
         assert_eq!(first(64, of, &many), How::Any(Any::Rolled));
         assert_eq!(first(65, of, &many), How::Any(Any::Message));
     }
+    let reason = |limits: &Limits| {
+        let (f, plan) = plan(&loads(65, "i32x1", 1), &vec![ANY; 65], limits);
+        plan.lines(&f)[0].reason.clone()
+    };
+    assert!(reason(&many).contains("many such accesses"));
+    let asked = with(&WHOLE, |l| l.gather = Gather::Call);
+    assert!(reason(&asked).contains("calls are asked for"));
     assert_eq!(first(1, four, &WHOLE), How::Any(Any::Rolled));
     assert_eq!(first(1, ("i32x5", 5), &WHOLE), How::Any(Any::Message));
     for gather in [Gather::Call, Gather::Branch] {

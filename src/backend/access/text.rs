@@ -43,7 +43,68 @@ impl fmt::Display for PlanLine {
     }
 }
 
+/// Why an access is a call where a test failed that was about it.
+pub(in crate::backend) const AFTER: &str = "after a test that failed";
+
+/// Functions of the runtime for lane-wise accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum Called {
+    Load,
+    Store,
+    Atomic,
+}
+
 impl AccessPlan {
+    /// Why the accesses of a line call such a function, each reason once. None say nothing about it: they are calls if a test fails.
+    pub(in crate::backend) fn calls(
+        &self,
+        f: &Function,
+        line: u32,
+        called: Called,
+    ) -> Vec<&'static str> {
+        let mut found = Vec::new();
+        for (_, segment) in self.blocks() {
+            self.calls_of(f, &segment.steps, (line, called), &mut found);
+        }
+        if found.is_empty() {
+            found.push(AFTER);
+        }
+        found
+    }
+
+    fn calls_of(
+        &self,
+        f: &Function,
+        steps: &[Step],
+        (line, called): (u32, Called),
+        found: &mut Vec<&'static str>,
+    ) {
+        for step in steps {
+            if let Step::Versions(v) = step {
+                let apart = v.apart.as_ref().map(|(_, segment)| segment);
+                let segments = [Some(&v.fast), apart, v.other.as_ref()];
+                self.calls_of(f, &v.first, (line, called), found);
+                for segment in segments.into_iter().flatten() {
+                    self.calls_of(f, &segment.steps, (line, called), found);
+                }
+                continue;
+            }
+            let of_line = step.inst().filter(|&inst| f.inst(inst).line == line);
+            let why = of_line.and_then(|inst| match (step, called) {
+                (Step::Atomic(_, how), Called::Atomic) => {
+                    (how.way == AtomicWay::Message).then(|| atomic_reason(*how))
+                }
+                (Step::Access(_, How::Any(any)), _) if is_called(f, inst, called) => {
+                    (*any == Any::Message).then(|| any_reason(&self.limits, f, inst, *any))
+                }
+                _ => None,
+            });
+            if let Some(why) = why.filter(|why| !found.contains(why)) {
+                found.push(why);
+            }
+        }
+    }
+
     /// What was planned for a function, in the order of its code: the usual way of each access, and what is done where a test fails.
     pub fn lines(&self, f: &Function) -> Vec<PlanLine> {
         let mut text = Text {
@@ -175,6 +236,11 @@ impl<'a> Text<'a> {
     }
 }
 
+fn is_called(f: &Function, inst: Inst, called: Called) -> bool {
+    let load = lane_wise(&f.inst(inst).op).map(|(_, load)| load);
+    load == Some(called == Called::Load)
+}
+
 /// The tests in front of versions.
 fn test(versions: &Versions, other: &Segment) -> String {
     let many = |n: usize, what: &str| match n {
@@ -291,7 +357,7 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
         Any::Rolled => {
             "any addresses: a loop over the lanes; one test whether all enabled ones are inside"
         }
-        Any::RareMessage => "after a test that failed",
+        Any::RareMessage => AFTER,
         Any::Message if limits.gather == Gather::Call => "any addresses: calls are asked for",
         Any::Message
             if matches!(limits.gather, Gather::Select | Gather::Branch)

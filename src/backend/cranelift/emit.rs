@@ -14,6 +14,7 @@ use super::value::{Val, piece_type, scalar_type};
 use super::versioning::Version;
 use super::{Target, context::EmitContext, internal};
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation, auto_gather};
+use crate::backend::calls::Call;
 use crate::backend::{BackendError, CodegenOptions, barrier_loop, uses};
 use crate::ssa::{Function, Lane, Ty};
 
@@ -51,6 +52,8 @@ pub(super) struct CraneliftEmitter<'a> {
     pub rows_of: FxHashMap<Vec<V>, Vec<V>>,
     /// Blocks that anchors cut into segments.
     pub segmented: FxHashSet<ir::Block>,
+    /// Calls of the runtime, in order.
+    pub calls: Vec<Call>,
     bug: Option<String>,
 }
 
@@ -58,6 +61,7 @@ pub(super) struct CraneliftEmitter<'a> {
 pub(super) struct Built {
     pub func: ir::Function,
     pub plan: AccessPlan,
+    pub calls: Vec<Call>,
     /// Blocks that are in an order of their own.
     pub ordered: FxHashSet<ir::Block>,
 }
@@ -120,16 +124,18 @@ pub(super) fn build(
         escapes: uses::escapes(f),
         rows_of: FxHashMap::default(),
         segmented: FxHashSet::default(),
+        calls: Vec::new(),
         bug: None,
     };
     emit.program();
     if let Some(what) = emit.bug {
         return Err(internal(f, what));
     }
-    let (func, ordered) = (emit.func, emit.segmented);
+    let (func, ordered, calls) = (emit.func, emit.segmented, emit.calls);
     Ok(Built {
         func,
         plan: access_plan,
+        calls,
         ordered,
     })
 }
@@ -204,6 +210,14 @@ impl CraneliftEmitter<'_> {
         } else {
             SourceLoc::new(line)
         };
+    }
+
+    /// Source line of the instructions that follow, 0 for none.
+    pub(super) fn line(&self) -> u32 {
+        if self.loc.is_default() {
+            return 0;
+        }
+        self.loc.bits()
     }
 
     /// A new block at the end of the layout.

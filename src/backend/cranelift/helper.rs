@@ -12,6 +12,7 @@ use visa_runtime::abi::{GroupCtx, Helpers, LaunchCtx, named_barrier};
 use super::emit::{CraneliftEmitter, DATA};
 use super::value::piece_count;
 use crate::backend::OobPolicy;
+use crate::backend::calls::Call;
 use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
 
 /// Signature of [`visa_runtime::abi::Entry`].
@@ -60,6 +61,10 @@ impl CraneliftEmitter<'_> {
         result: Option<Type>,
         args: &[V],
     ) -> Option<V> {
+        self.calls.push(Call {
+            line: self.line(),
+            helper: offset,
+        });
         let params: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
         let sig = signature(call_conv, &params, result);
         let known = self.func.dfg.signatures.iter().find(|(_, s)| **s == sig);

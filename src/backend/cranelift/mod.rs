@@ -281,6 +281,7 @@ impl CraneliftBackend {
         let Built {
             mut func,
             plan,
+            calls,
             ordered,
         } = emit::build(function, self.target, options)?;
         drop(building);
@@ -302,6 +303,7 @@ impl CraneliftBackend {
         Ok(Explained {
             object: CodeObject { note, ..object },
             remarks: plan.remarks(function),
+            calls,
             plan: Some(plan),
             stack,
         })

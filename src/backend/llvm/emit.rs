@@ -1,6 +1,6 @@
 //! State of one function's translation, and where its instructions go.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use rustc_hash::FxHashSet;
 
@@ -22,6 +22,7 @@ use super::thread::{Exits, ThreadLoop};
 use super::values::Values;
 use super::versioning::Version;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
+use crate::backend::calls::Call;
 use crate::backend::{CodegenOptions, prefetch};
 use crate::ssa::{Function, Inst};
 
@@ -106,6 +107,10 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     /// Appends instructions.
     pub b: Builder<'c>,
     lines: Lines<'c>,
+    /// Line of what is translated.
+    pub line: Cell<u32>,
+    /// Calls of the runtime, in order.
+    pub calls: Vec<Call>,
     /// What is made once a call or once a thread.
     pub ctx: context::EmitContext<'c>,
     /// The thread that the body is for; none in front of the body.
@@ -148,6 +153,8 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             access_plan,
             b: cx.create_builder(),
             lines: Lines::new(cx, module, func),
+            line: Cell::new(0),
+            calls: Vec::new(),
             ctx: context::EmitContext::new(entry, group),
             threads: OnceCell::new(),
             exits: Exits::default(),
@@ -191,6 +198,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
 
     /// Source line of the instructions that follow, 0 for none.
     pub(super) fn set_line(&self, line: u32) {
+        self.line.set(line);
         self.lines.set(&self.b, line);
     }
 

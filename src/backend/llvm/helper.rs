@@ -12,6 +12,7 @@ use super::context::Field;
 use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::extended;
 use crate::backend::OobPolicy;
+use crate::backend::calls::Call;
 use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
 
 impl<'c> LlvmEmitter<'c, '_> {
@@ -22,6 +23,10 @@ impl<'c> LlvmEmitter<'c, '_> {
         result: Option<u32>,
         args: &[V<'c>],
     ) -> EmitResult<Option<V<'c>>> {
+        self.calls.push(Call {
+            line: self.line.get(),
+            helper: offset,
+        });
         let params: Vec<BasicMetadataTypeEnum> = args.iter().map(|a| a.get_type().into()).collect();
         let ty = match result {
             Some(bits) => self.int(bits).as_basic_type_enum().fn_type(&params, false),

@@ -67,6 +67,7 @@ use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::{Architecture, Triple};
 
 use super::access::AccessPlan;
+use super::calls::Call;
 use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
     OptLevel, StackUse, barrier_loop,
@@ -156,8 +157,8 @@ impl LlvmBackend {
         let func = declare(&cpu, &cx, &module);
         let building = step(NAME, "build LLVM IR");
         let plan = AccessPlan::new(function, emit::limits(options, &cpu), &order);
-        LlvmEmitter::new(function, options, &cpu, &cx, (&module, func), &plan)
-            .and_then(|mut emit| emit.program(barrier_loop))
+        let calls = LlvmEmitter::new(function, options, &cpu, &cx, (&module, func), &plan)
+            .and_then(|mut emit| emit.program(barrier_loop).map(|()| emit.calls))
             .map_err(|bug| internal(function, bug.0))?;
         drop(building);
         let remarks = plan.remarks(function);
@@ -186,6 +187,7 @@ impl LlvmBackend {
             note,
             remarks,
             plan,
+            calls,
         })
     }
 
@@ -249,6 +251,7 @@ impl LlvmBackend {
             object,
             remarks: made.remarks,
             plan: Some(made.plan),
+            calls: made.calls,
             stack: spills(&String::from_utf8_lossy(text)),
         })
     }
@@ -271,6 +274,7 @@ struct Emitted<T> {
     note: Option<String>,
     remarks: Vec<Remark>,
     plan: AccessPlan,
+    calls: Vec<Call>,
 }
 
 /// Spills in the text of machine code, by LLVM's comments: `64-byte Spill`, `8-byte Folded Reload`.
