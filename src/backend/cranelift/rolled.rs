@@ -5,6 +5,8 @@
 //!
 //! One test asks whether all enabled lanes are wholly inside. If not, the runtime does the access.
 
+use std::ops::Range;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, StackSlot, Value as V, types};
 
@@ -35,6 +37,16 @@ struct DataRows {
     bytes: u32,
 }
 
+/// Offsets of the lanes of a round, in memory.
+struct RoundOffsets {
+    /// Where that of the first lane lies.
+    from: V,
+    /// Their lane type.
+    lane: Lane,
+    /// What they count from, and how far they are shifted before.
+    start: Option<(V, u8)>,
+}
+
 /// Lanes of an access that a loop goes through.
 struct Round {
     /// Number of the first one, of 64 bits.
@@ -57,12 +69,20 @@ impl CraneliftEmitter<'_> {
             let at = e.slot_addr(rows.block, 0);
             e.store_pieces(at, 0, &offsets.pieces);
             e.each_round(elem, lanes.count, |e, round| {
-                let pointers = e.pointers(at, start, offsets.lane, &round);
-                let components = e.load_from(elem, comps, &pointers);
+                let offsets = RoundOffsets {
+                    from: e.lane_at(offsets.lane, at, round.lane),
+                    lane: offsets.lane,
+                    start,
+                };
+                let to = e.lane_at(elem, at, round.lane);
                 let row = Self::row(elem, lanes.count);
-                for (c, pieces) in (0..).zip(components) {
-                    let to = e.lane_at(elem, at, round.lane);
-                    e.store_pieces(to, rows.first + c * row, &pieces);
+                for first in (0..round.count).step_by(per_piece(elem)) {
+                    let count = per_piece(elem).min(round.count - first);
+                    let pieces = e.load_round(access, &offsets, first..first + count);
+                    for (c, piece) in (0..).zip(pieces) {
+                        let at = rows.first + c * row + first as u32 * elem.bytes();
+                        e.store_pieces(to, at, &[piece]);
+                    }
                 }
             });
             e.jump(done, &[]);
@@ -104,16 +124,21 @@ impl CraneliftEmitter<'_> {
             let others = enabled.map(|mask| (e.mask_bits(mask), e.sink()));
             e.store_pieces(at, 0, &offsets.pieces);
             e.each_round(elem, lanes.count, |e, round| {
-                let mut pointers = e.pointers(at, start, offsets.lane, &round);
-                if let Some((bits, sink)) = others {
-                    let bits = e.ins().ushr(bits, round.lane);
-                    for (i, pointer) in pointers.iter_mut().enumerate() {
-                        let stored = e.ins().band_imm_u(bits, 1 << i);
-                        *pointer = e.ins().select(stored, *pointer, sink);
-                    }
-                }
+                let offsets = RoundOffsets {
+                    from: e.lane_at(offsets.lane, at, round.lane),
+                    lane: offsets.lane,
+                    start,
+                };
+                let others = others.map(|(bits, sink)| (e.ins().ushr(bits, round.lane), sink));
                 let from = e.lane_at(elem, at, round.lane);
-                e.store_round(access, (from, data_rows), &pointers);
+                e.store_round(access, (from, data_rows), round.count, |e, i| {
+                    let to = e.pointer(&offsets, i);
+                    let Some((bits, sink)) = others else {
+                        return to;
+                    };
+                    let stored = e.ins().band_imm_u(bits, 1 << i);
+                    e.ins().select(stored, to, sink)
+                });
             });
             e.jump(done, &[]);
         });
@@ -125,14 +150,39 @@ impl CraneliftEmitter<'_> {
         self.block = done;
     }
 
-    /// Stores some lanes, whose data lies in rows of which the first is at a byte from a place on.
-    fn store_round(&mut self, access: MemAccess, (from, rows): (V, DataRows), pointers: &[V]) {
+    /// Loads as many lanes as a piece has: a piece for each component.
+    fn load_round(
+        &mut self,
+        access: MemAccess,
+        offsets: &RoundOffsets,
+        lanes: Range<usize>,
+    ) -> Vec<V> {
+        let (elem, first) = (access.elem, lanes.start);
+        // Loads keep their order. With each offset in front of its element, few offsets are in registers at a time. But then an insertion
+        // does not read memory itself, which counts where a piece has many lanes.
+        if access.comps == 1 && elem.bytes() >= 4 {
+            let pointer = |e: &mut Self, i| e.pointer(offsets, first + i);
+            return vec![self.load_piece_of(elem, lanes.len(), 0, pointer)];
+        }
+        let pointers: Vec<V> = lanes.map(|i| self.pointer(offsets, i)).collect();
+        self.load_from(elem, access.comps, &pointers).concat()
+    }
+
+    /// Stores some lanes, whose data lies in rows from a place on.
+    fn store_round(
+        &mut self,
+        access: MemAccess,
+        (from, rows): (V, DataRows),
+        count: usize,
+        mut pointer: impl FnMut(&mut Self, usize) -> V,
+    ) {
         let elem = access.elem;
         let at = |c: u32, byte: u32| (rows.first + c * rows.bytes + byte).cast_signed();
         if access.comps == 1 || elem.bytes() < 4 {
-            for (i, &to) in (0..).zip(pointers) {
+            for i in 0..count {
+                let to = pointer(self, i);
                 for c in 0..access.comps.into() {
-                    let from_row = at(c, i * elem.bytes());
+                    let from_row = at(c, i as u32 * elem.bytes());
                     let v = self.ins().load(scalar_type(elem), DATA, from, from_row);
                     let to_row = (c * elem.bytes()).cast_signed();
                     self.ins().store(DATA, v, to, to_row);
@@ -140,14 +190,14 @@ impl CraneliftEmitter<'_> {
             }
             return;
         }
-        let pieces = pointers.len().div_ceil(per_piece(elem)) as u32;
+        let pieces = count.div_ceil(per_piece(elem)) as u32;
         let data: Vec<Vec<V>> = (0..access.comps.into())
             .map(|c| {
                 let piece = |p| self.ins().load(piece_type(elem), DATA, from, at(c, 16 * p));
                 (0..pieces).map(piece).collect()
             })
             .collect();
-        self.store_to(access, pointers.len() as u16, &data, |_, i| pointers[i]);
+        self.store_to(access, count as u16, &data, pointer);
     }
 
     /// Code for some lanes at a time, until all have had theirs.
@@ -171,24 +221,20 @@ impl CraneliftEmitter<'_> {
         self.block = done;
     }
 
-    /// Pointers of some lanes, whose offsets lie at a place.
-    fn pointers(&mut self, at: V, start: Option<(V, u8)>, lane: Lane, round: &Round) -> Vec<V> {
-        let from = self.lane_at(lane, at, round.lane);
-        (0..round.count)
-            .map(|i| {
-                let at = (i as u32 * lane.bytes()).cast_signed();
-                let offset = self.ins().load(scalar_type(lane), DATA, from, at);
-                let offset = self.resize(offset, types::I64);
-                match start {
-                    None => offset,
-                    Some((start, 0)) => self.ins().iadd(start, offset),
-                    Some((start, shift)) => {
-                        let offset = self.ins().ishl_imm_u(offset, i64::from(shift));
-                        self.ins().iadd(start, offset)
-                    }
-                }
-            })
-            .collect()
+    /// Pointer of a lane of a round.
+    fn pointer(&mut self, offsets: &RoundOffsets, i: usize) -> V {
+        let lane = offsets.lane;
+        let at = (i as u32 * lane.bytes()).cast_signed();
+        let offset = self.ins().load(scalar_type(lane), DATA, offsets.from, at);
+        let offset = self.resize(offset, types::I64);
+        match offsets.start {
+            None => offset,
+            Some((start, 0)) => self.ins().iadd(start, offset),
+            Some((start, shift)) => {
+                let offset = self.ins().ishl_imm_u(offset, i64::from(shift));
+                self.ins().iadd(start, offset)
+            }
+        }
     }
 
     /// Bytes of a row.

@@ -192,9 +192,21 @@ impl CraneliftEmitter<'_> {
 
     /// One element from each of as many pointers as a piece has lanes, or fewer.
     fn load_piece(&mut self, elem: Lane, pointers: &[V], at: i32) -> V {
+        self.load_piece_of(elem, pointers.len(), at, |_, i| pointers[i])
+    }
+
+    /// The same from as many pointers as `count` says. Each is made where it is used.
+    pub(super) fn load_piece_of(
+        &mut self,
+        elem: Lane,
+        count: usize,
+        at: i32,
+        mut pointer: impl FnMut(&mut Self, usize) -> V,
+    ) -> V {
         let (ty, scalar) = (piece_type(elem), scalar_type(elem));
         let mut piece: Option<V> = None;
-        for (i, &pointer) in pointers.iter().enumerate() {
+        for i in 0..count {
+            let pointer = pointer(self, i);
             let v = self.ins().load(scalar, DATA, pointer, at);
             piece = Some(match piece {
                 None if elem.bytes() >= 4 => self.ins().scalar_to_vector(ty, v),
