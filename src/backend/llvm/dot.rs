@@ -16,7 +16,7 @@ const HIGHEST: u64 = 0x8080_8080;
 
 impl<'c> LlvmEmitter<'c, '_> {
     /// [`Op::Dot4`].
-    pub fn dot4(&mut self, signs: ByteSigns, ty: Ty, args: &[Value]) -> EmitResult<V<'c>> {
+    pub(super) fn dot4(&mut self, signs: ByteSigns, ty: Ty, args: &[Value]) -> EmitResult<V<'c>> {
         let operands = [args[0], args[1], args[2]].map(|v| self.get(v));
         let [sum, a, b] = operands;
         let (sum, mut a, mut b) = (sum?, a?, b?);

@@ -102,7 +102,7 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// An operation on vectors of some lanes, or scalars, done by one on vectors of `piece` lanes, at least four.
-    pub fn in_pieces(
+    pub(super) fn in_pieces(
         &mut self,
         piece: u32,
         lanes: u16,
