@@ -37,6 +37,7 @@ table!(BINARY: BinOp {
     Add "add" Sub "sub" Mul "mul" MulHiS "mulhis" MulHiU "mulhiu" SDiv "sdiv" UDiv "udiv"
     SRem "srem" URem "urem" And "and" Or "or" Xor "xor" Shl "shl" LShr "lshr" AShr "ashr"
     Rotl "rotl" Rotr "rotr" SMin "smin" SMax "smax" UMin "umin" UMax "umax" SAddSat "saddsat" SSubSat "ssubsat"
+    UAddSat "uaddsat" USubSat "usubsat"
     FAdd "fadd" FSub "fsub" FMul "fmul" FDiv "fdiv" FScale "fscale"
 });
 

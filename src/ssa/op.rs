@@ -88,6 +88,10 @@ pub enum BinOp {
     SAddSat,
     /// Signed difference, at most `MAX` and at least `MIN`.
     SSubSat,
+    /// Unsigned sum, at most all ones.
+    UAddSat,
+    /// Unsigned difference, at least zero.
+    USubSat,
     /// Float add, nearest-even, denormals kept (as all plain float operations).
     FAdd,
     /// Float subtract.
@@ -112,9 +116,9 @@ impl BinOp {
 
     /// True when the operands may change places.
     pub const fn commutes(self) -> bool {
-        use BinOp::{Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SAddSat, Xor};
+        use BinOp::{Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SAddSat, UAddSat, Xor};
         let integers = matches!(self, Add | Mul | MulHiS | MulHiU | And | Or | Xor);
-        integers || self.is_bound() || matches!(self, SAddSat | FAdd | FMul)
+        integers || self.is_bound() || matches!(self, SAddSat | UAddSat | FAdd | FMul)
     }
 
     /// True for the smaller or the larger of two integers.

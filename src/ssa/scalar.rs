@@ -55,6 +55,8 @@ pub fn binary(op: BinOp, lane: Lane, a: u64, b: u64) -> u64 {
         BinOp::UMax => a.max(b),
         BinOp::SAddSat => saturate(lane, i128::from(sa) + i128::from(sb)),
         BinOp::SSubSat => saturate(lane, i128::from(sa) - i128::from(sb)),
+        BinOp::UAddSat => a.saturating_add(b).min(mask),
+        BinOp::USubSat => a.saturating_sub(b),
         BinOp::FAdd => float2(lane, a, b, |x, y| x + y, |x, y| x + y),
         BinOp::FSub => float2(lane, a, b, |x, y| x - y, |x, y| x - y),
         BinOp::FMul => float2(lane, a, b, |x, y| x * y, |x, y| x * y),

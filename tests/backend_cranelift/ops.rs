@@ -40,12 +40,14 @@ fn float_unary() {
 #[test]
 fn integer_arithmetic() {
     use BinOp::{
-        Add, And, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, SSubSat, Sub, UMax, UMin, Xor,
+        Add, And, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, SSubSat, Sub, UAddSat, UMax, UMin,
+        USubSat, Xor,
     };
     let mut rng = Rng::new(13);
     each_ty(&INTS, |ty| {
         for op in [
             Add, Sub, Mul, MulHiS, MulHiU, And, Or, Xor, SMin, SMax, UMin, UMax, SAddSat, SSubSat,
+            UAddSat, USubSat,
         ] {
             Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, ROUNDS);
         }

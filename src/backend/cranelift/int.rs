@@ -184,6 +184,32 @@ impl CraneliftEmitter<'_> {
         self.ins().bxor(sum, change)
     }
 
+    /// Saturating sum or difference of unsigned numbers.
+    pub(super) fn saturated_unsigned(
+        &mut self,
+        op: BinOp,
+        lane: Lane,
+        vector: bool,
+        a: V,
+        b: V,
+    ) -> V {
+        let narrow = vector && matches!(lane, Lane::I8 | Lane::I16);
+        if op == BinOp::UAddSat {
+            if narrow {
+                return self.ins().uadd_sat(a, b);
+            }
+            // No more than what is left up to the bound.
+            let left = self.ins().bnot(b);
+            let added = self.min_max(BinOp::UMin, lane, vector, a, left);
+            return self.ins().iadd(added, b);
+        }
+        if narrow {
+            return self.ins().usub_sat(a, b);
+        }
+        let larger = self.min_max(BinOp::UMax, lane, vector, a, b);
+        self.ins().isub(larger, b)
+    }
+
     /// Minimum or maximum.
     pub(super) fn min_max(&mut self, op: BinOp, lane: Lane, vector: bool, a: V, b: V) -> V {
         if vector && lane != Lane::I64 {

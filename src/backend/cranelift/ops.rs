@@ -163,6 +163,7 @@ impl CraneliftEmitter<'_> {
                 self.min_max(op, lane, vector, a, b)
             }
             BinOp::SAddSat | BinOp::SSubSat => self.saturated(op, lane, vector, a, b),
+            BinOp::UAddSat | BinOp::USubSat => self.saturated_unsigned(op, lane, vector, a, b),
             BinOp::FAdd => self.ins().fadd(a, b),
             BinOp::FSub => self.ins().fsub(a, b),
             BinOp::FMul => self.ins().fmul(a, b),

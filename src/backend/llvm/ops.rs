@@ -229,6 +229,8 @@ impl<'c> LlvmEmitter<'c, '_> {
             BinOp::UMax => self.intrinsic("llvm.umax", &[ty], &[x, y]),
             BinOp::SAddSat => self.intrinsic("llvm.sadd.sat", &[ty], &[x, y]),
             BinOp::SSubSat => self.intrinsic("llvm.ssub.sat", &[ty], &[x, y]),
+            BinOp::UAddSat => self.intrinsic("llvm.uadd.sat", &[ty], &[x, y]),
+            BinOp::USubSat => self.intrinsic("llvm.usub.sat", &[ty], &[x, y]),
             BinOp::MulHiS => self.multiply_high(ty, true, x, y),
             BinOp::MulHiU => self.multiply_high(ty, false, x, y),
             BinOp::SDiv | BinOp::UDiv | BinOp::SRem | BinOp::URem => self.divide(op, ty, x, y),

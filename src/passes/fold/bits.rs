@@ -3,7 +3,7 @@
 use super::super::edit::{
     Rewriter, binary as bin, const_lanes, lanes_op, spread_mask, unary as un, uniform_const,
 };
-use super::{Action, Subject, fields, offsets, range, rotates};
+use super::{Action, Subject, clamps, fields, offsets, range, rotates};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -90,7 +90,7 @@ fn adds(f: &Function, s: &Subject) -> bool {
 
 fn same_operands(op: BinOp, a: Value) -> Option<Action> {
     match op {
-        BinOp::Sub | BinOp::Xor => Some(Uniform(0)),
+        BinOp::Sub | BinOp::USubSat | BinOp::Xor => Some(Uniform(0)),
         BinOp::And | BinOp::Or => Some(Same(a)),
         _ if op.is_bound() => Some(Same(a)),
         _ => None,
@@ -128,6 +128,7 @@ fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Act
             Some(Become(Op::Binary(BinOp::And), vec![x, low]))
         }
         _ if op.is_shift() && c.is_multiple_of(width) => Some(Same(x)),
+        BinOp::UAddSat | BinOp::USubSat if c == 0 => Some(Same(x)),
         BinOp::UMin if c == 0 => Some(Uniform(0)),
         BinOp::UMin if c == ones => Some(Same(x)),
         BinOp::UMax if c == 0 => Some(Same(x)),
@@ -466,7 +467,9 @@ pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             Some(Become(Op::Binary(BinOp::And), vec![x, low]))
         }
         (Conv::SExt, Op::Convert(Conv::Trunc)) => fields::extended(r, s),
-        (Conv::Trunc, Op::Binary(BinOp::SMax)) => absolute(r, s),
+        (Conv::Trunc, Op::Binary(op)) if op.is_bound() => {
+            clamps::cut_off(r, s).or_else(|| absolute(r, s))
+        }
         (Conv::Trunc, Op::Binary(op)) => narrowed(r, s, op),
         (Conv::FDemote, Op::Convert(Conv::FPromote)) => Some(Same(x)),
         _ => None,

@@ -7,6 +7,7 @@
 //! expressions (`gvn` does), though rules see that operands are the same value.
 
 mod bits;
+mod clamps;
 mod fields;
 mod float;
 mod lanes;
@@ -110,7 +111,8 @@ fn simplify(r: &mut Rewriter, i: Inst) -> Option<Action> {
         Op::Select => masks::select(r, &s)
             .or_else(|| min_max::select(r.f, &s))
             .or_else(|| min_max::distance(r, &s))
-            .or_else(|| saturated::select(r.f, &s)),
+            .or_else(|| saturated::select(r.f, &s))
+            .or_else(|| clamps::select(r, &s)),
         Op::MaskAny | Op::MaskAll | Op::MaskToBits | Op::BitsToMask => masks::reduce(r, &s),
         Op::Bitcast | Op::Splat | Op::ExtractLane(_) | Op::InsertLane(_) | Op::Shuffle(_) => {
             lanes::lanes(r, &s)

@@ -28,6 +28,8 @@ fn below(f: &Function, v: Value, depth: usize) -> u64 {
             match (op, constant) {
                 (BinOp::Add, _) => arg(0).checked_add(arg(1)),
                 (BinOp::Mul, _) => arg(0).checked_mul(arg(1)),
+                (BinOp::UAddSat, _) => Some(arg(0).saturating_add(arg(1)).min(all)),
+                (BinOp::USubSat, _) => Some(arg(0)),
                 (BinOp::And | BinOp::UMin, _) => Some(arg(0).min(arg(1))),
                 (BinOp::Or | BinOp::Xor, _) => Some(ones(either())),
                 // One of the operands.

@@ -42,7 +42,7 @@ const ICONDS: [ICond; 10] = [
     ICond::Ugt,
     ICond::Uge,
 ];
-const INT_OPS: [BinOp; 23] = [
+const INT_OPS: [BinOp; 25] = [
     BinOp::Add,
     BinOp::Sub,
     BinOp::Mul,
@@ -66,6 +66,8 @@ const INT_OPS: [BinOp; 23] = [
     BinOp::UMax,
     BinOp::SAddSat,
     BinOp::SSubSat,
+    BinOp::UAddSat,
+    BinOp::USubSat,
 ];
 
 /// A verified function.
