@@ -107,7 +107,7 @@ impl Generator {
         let bound = self.constant(self.ty, bound);
         let (operand, other) = if self.chance(5) { (a, b) } else { (b, a) };
         match self.rng.below(4) {
-            0 if self.ty.lane != Lane::I64 => return self.sum_with_carry((a, b), sum, bound),
+            0 if self.ty.lane != Lane::I64 => self.sum_with_carry((a, b), sum, bound),
             1 => {
                 let most = self.unary(UnOp::Not, other);
                 let mask = self.compare(ICond::Ugt, operand, most);

@@ -15,3 +15,4 @@ mod strip_mine;
 mod text;
 mod vector_combine;
 mod verify;
+mod wide_sums;

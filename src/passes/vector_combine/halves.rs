@@ -1,5 +1,7 @@
 //! Low and high halves of 64-bit lanes, and the lanes that two of them make.
 
+use super::pairs::{is_low_half, scalar_half};
+use super::{carries, shifts};
 use crate::passes::edit::{
     Rewriter, binary, const_lanes, lanes_op, replace_results, spread_mask, uniform_const,
 };
@@ -9,8 +11,10 @@ use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 const DEPTH: usize = 3;
 /// Operations that a part of a word is followed through.
 const FOLLOWED: usize = 6;
+/// Lanes of a vector of 64-bit ones.
+const MOST: u16 = 32;
 /// Bits of a low half.
-const LOW: u64 = u32::MAX as u64;
+pub(super) const LOW: u64 = u32::MAX as u64;
 
 /// The 64-bit vector that a value has the low (false) or high halves of.
 pub(super) fn half_of(f: &Function, v: Value) -> Option<(Value, bool)> {
@@ -48,8 +52,13 @@ fn both(r: &mut Rewriter, low: Value, high: Value, depth: usize) -> Option<Value
     {
         return Some(whole);
     }
+    if let Some((x, true)) = half_of(r.f, high)
+        && is_low_half(r.f, low, x, DEPTH)
+    {
+        return Some(x);
+    }
     let ty = r.f.ty(low);
-    if ty.lane != Lane::I32 || ty.is_scalar() || r.f.ty(high) != ty {
+    if ty.lane != Lane::I32 || ty.is_scalar() || ty.lanes > MOST || r.f.ty(high) != ty {
         return None;
     }
     let wide = Ty::vector(Lane::I64, ty.lanes);
@@ -58,6 +67,12 @@ fn both(r: &mut Rewriter, low: Value, high: Value, depth: usize) -> Option<Value
         return Some(r.emit(lanes_op(lanes), Vec::new(), wide));
     }
     if let Some(whole) = changed(r, low, high, false).or_else(|| changed(r, high, low, true)) {
+        return Some(whole);
+    }
+    if let Some(whole) = beside(r, low, high, false).or_else(|| beside(r, high, low, true)) {
+        return Some(whole);
+    }
+    if let Some(whole) = carries::of_extended(r, low, high) {
         return Some(whole);
     }
     if low == high
@@ -74,9 +89,13 @@ fn both(r: &mut Rewriter, low: Value, high: Value, depth: usize) -> Option<Value
     if signs.is_some_and(|(_, by)| uniform_const(r.f, r.f.resolve(by)) == Some(31)) {
         return Some(r.emit(Op::Convert(Conv::SExt), vec![low], wide));
     }
+    if let Some(scalar) = both_scalars(r, low, high) {
+        return Some(r.emit(Op::Splat, vec![scalar], wide));
+    }
     let (l, h) = (r.f.def_inst(low)?, r.f.def_inst(high)?);
     let bitwise = matches!(l.op, Op::Binary(BinOp::And | BinOp::Or | BinOp::Xor));
-    if l.op != h.op || !bitwise && l.op != Op::Select || depth == 0 {
+    let takes = matches!(l.op, Op::Select | Op::Shuffle(_));
+    if l.op != h.op || !bitwise && !takes || depth == 0 {
         return None;
     }
     let op = l.op.clone();
@@ -91,6 +110,25 @@ fn both(r: &mut Rewriter, low: Value, high: Value, depth: usize) -> Option<Value
         });
     }
     Some(r.emit(op, args, wide))
+}
+
+/// The scalar of 64 bits of which all lanes have the halves.
+fn both_scalars(r: &mut Rewriter, low: Value, high: Value) -> Option<Value> {
+    let scalar = |v| {
+        let data = r.f.def_inst(v).filter(|d| d.op == Op::Splat)?;
+        Some(r.f.resolve(data.args[0]))
+    };
+    let halves = [scalar(low)?, scalar(high)?];
+    if let [Some((x, false)), Some((y, true))] = halves.map(|v| scalar_half(r.f, v))
+        && x == y
+    {
+        return Some(x);
+    }
+    let ty = Ty::scalar(Lane::I64);
+    let [low, high] = halves.map(|half| r.emit(Op::Convert(Conv::ZExt), vec![half], ty));
+    let count = r.constant(ty, 32);
+    let high = r.emit(Op::Binary(BinOp::Shl), vec![high, count], ty);
+    Some(r.emit(Op::Binary(BinOp::Or), vec![low, high], ty))
 }
 
 /// The one of two 64-bit vectors that has the low halves of the first and the high halves of the second.
@@ -138,6 +176,60 @@ fn changed(r: &mut Rewriter, changed: Value, other: Value, is_high: bool) -> Opt
     let ty = r.f.ty(x);
     let c = r.emit(lanes_op(lanes), Vec::new(), ty);
     Some(r.emit(Op::Binary(op), vec![x, c], ty))
+}
+
+/// 64-bit lanes of which one half is another one's, and something was put to the other half by a bitwise operation; or is zero.
+fn beside(r: &mut Rewriter, changed: Value, other: Value, is_high: bool) -> Option<Value> {
+    if uniform_const(r.f, other) == Some(0) {
+        return shifts::beside_zero(r, changed, is_high);
+    }
+    let (x, half) = half_of(r.f, other)?;
+    if half == is_high {
+        return None;
+    }
+    for op in [BinOp::Or, BinOp::Xor] {
+        let Some((a, b)) = binary(r.f, changed, op) else {
+            continue;
+        };
+        let (a, b) = (r.f.resolve(a), r.f.resolve(b));
+        let is_old = |v| half_of(r.f, v) == Some((x, is_high));
+        let put = match (is_old(a), is_old(b)) {
+            (true, _) => b,
+            (_, true) => a,
+            _ => return None,
+        };
+        let ty = r.f.ty(x);
+        let put = match shifts::beside_zero(r, put, is_high) {
+            Some(put) => put,
+            None if is_high => {
+                let put = extended(r, put);
+                let count = r.constant(ty, 32);
+                r.emit(Op::Binary(BinOp::Shl), vec![put, count], ty)
+            }
+            None => extended(r, put),
+        };
+        return Some(r.emit(Op::Binary(op), vec![x, put], ty));
+    }
+    None
+}
+
+/// 64-bit lanes with these low halves beside zeros.
+pub(super) fn extended(r: &mut Rewriter, low: Value) -> Value {
+    let wide = r.f.ty(low).with_lane(Lane::I64);
+    if let Some(lanes) = const_lanes(r.f, low) {
+        let op = lanes_op(lanes.to_vec());
+        return r.emit(op, Vec::new(), wide);
+    }
+    if let Some(whole) = shifts::beside_zero(r, low, false) {
+        return whole;
+    }
+    let extend = Op::Convert(Conv::ZExt);
+    let splat = r.f.def_inst(low).filter(|d| d.op == Op::Splat);
+    let Some(scalar) = splat.map(|d| d.args[0]) else {
+        return r.emit(extend, vec![low], wide);
+    };
+    let scalar = r.emit(extend, vec![scalar], Ty::scalar(Lane::I64));
+    r.emit(Op::Splat, vec![scalar], wide)
 }
 
 /// Low and high halves that words are put together from, by shifts or by a shuffle. Both are 32-bit lanes.

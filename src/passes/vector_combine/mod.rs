@@ -10,15 +10,18 @@
 //!   operation on 64-bit lanes, and so do the pieces of a product, also of lanes that were extended with their sign ([`pairs`]).
 //! - Masks that say how halves compare become comparisons of 64-bit lanes ([`order`]).
 //! - Lanes that are put together half by half are made in one go ([`halves`]).
+//! - Sums of halves with a carry become sums of 64-bit lanes ([`carries`]), and shifts across halves shifts of these ([`shifts`]).
 //! - Products of halves that are the halves of a 64-bit product become that ([`wide_products`]).
 //! - 64-bit lanes that are put together from both halves of products of 32-bit lanes become products of 64-bit lanes ([`products`]).
 //!
-//! Not done: sums with carry, shifts across the halves; devices that lack these in 64 bits are old.
+//! Not done: shifts across the halves by counts that differ from lane to lane, which have branches.
 
+mod carries;
 mod halves;
 mod order;
 mod pairs;
 mod products;
+mod shifts;
 mod whole;
 mod wide_products;
 
@@ -32,7 +35,8 @@ const ROUNDS: usize = 6;
 pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for _ in 0..ROUNDS {
-        let joined = whole::run(f) + halves::run(f) + wide_products::run(f);
+        let mut joined = whole::run(f) + halves::run(f) + wide_products::run(f);
+        joined += carries::run(f) + shifts::run(f);
         if joined != 0 {
             // Pairs are told by their operands: what was made twice has to be one value.
             gvn::run(f);

@@ -410,7 +410,7 @@ fn times_scalar(f: &Function, (a, b): (Value, Value)) -> Option<(Value, Value)> 
 }
 
 /// True if the lanes of `v` are the low halves of those of `x`, which may have been computed by themselves, as deep as given.
-fn is_low_half(f: &Function, v: Value, x: Value, depth: usize) -> bool {
+pub(super) fn is_low_half(f: &Function, v: Value, x: Value, depth: usize) -> bool {
     let (v, x) = (f.resolve(v), f.resolve(x));
     if let (Some(low), Some(whole)) = (const_lanes(f, v), const_lanes(f, x)) {
         let low_bits = f.ty(v).lane.mask();
@@ -435,7 +435,7 @@ fn is_low_half(f: &Function, v: Value, x: Value, depth: usize) -> bool {
 }
 
 /// The scalar of 64 bits that this is a half of, and which.
-fn scalar_half(f: &Function, v: Value) -> Option<(Value, bool)> {
+pub(super) fn scalar_half(f: &Function, v: Value) -> Option<(Value, bool)> {
     let cut = f.def_inst(v).filter(|d| d.op == Op::Convert(Conv::Trunc))?;
     let n = f.resolve(cut.args[0]);
     if f.ty(n) != Ty::scalar(Lane::I64) || f.ty(v).lane != Lane::I32 {
