@@ -1,5 +1,6 @@
 //! The SSA IR: text form, verifier, evaluator and passes.
 
+mod bits;
 mod clamps;
 mod division;
 mod dot_products;

@@ -3,7 +3,7 @@
 use super::super::edit::{
     Rewriter, binary as bin, const_lanes, lanes_op, spread_mask, unary as un, uniform_const,
 };
-use super::{Action, Subject, clamps, fields, offsets, range, rotates};
+use super::{Action, Subject, clamps, counts, fields, offsets, range, rotates};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -28,6 +28,9 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         if action.is_some() {
             return action;
         }
+    }
+    if let Some(action) = counts::binary(r.f, s, op) {
+        return Some(action);
     }
     if let Some(action) = fields::binary(r, s, op) {
         return Some(action);
@@ -256,6 +259,9 @@ fn xor(r: &mut Rewriter, s: &Subject, a: Value, b: Value) -> Option<Action> {
     if s.ty.lane == Lane::I1 {
         return None;
     }
+    if let Some(action) = without_common(r, s, a, b).or_else(|| without_common(r, s, b, a)) {
+        return Some(action);
+    }
     // (a & y) ^ (a & !y) = a
     if let (Some((x, y)), Some((p, q))) = (bin(r.f, a, BinOp::And), bin(r.f, b, BinOp::And)) {
         for (x, y, p, q) in [(x, y, p, q), (x, y, q, p), (y, x, p, q), (y, x, q, p)] {
@@ -283,6 +289,35 @@ fn xor(r: &mut Rewriter, s: &Subject, a: Value, b: Value) -> Option<Action> {
         None => r.emit(s.op.clone(), vec![x, y], s.ty),
     };
     Some(Become(Op::Unary(UnOp::Not), vec![differ]))
+}
+
+/// `|`, as compilers and lowering write it in functions of three operands: by `^` with what one operand does not have.
+fn without_common(r: &mut Rewriter, s: &Subject, a: Value, b: Value) -> Option<Action> {
+    let (p, q) = bin(r.f, b, BinOp::And)?;
+    if let (Some(x), Some(y)) = (un(r.f, p, UnOp::Not), un(r.f, q, UnOp::Not)) {
+        // (x | y) ^ (!x & !y) is all ones.
+        let either = bin(r.f, a, BinOp::Or);
+        let all = either == Some((x, y)) || either == Some((y, x));
+        return all.then(|| Uniform(s.ty.lane.mask()));
+    }
+    let (x, y) = match (un(r.f, p, UnOp::Not), un(r.f, q, UnOp::Not)) {
+        (_, Some(y)) => (p, y),
+        (Some(y), _) => (q, y),
+        _ => return None,
+    };
+    // y ^ (x & !y) = x | y
+    let or = Op::Binary(BinOp::Or);
+    if a == y {
+        return Some(Become(or, vec![y, x]));
+    }
+    // (z ^ y) ^ (x & !y) = z ^ (x | y)
+    let z = match bin(r.f, a, BinOp::Xor)? {
+        (z, other) if other == y => z,
+        (other, z) if other == y => z,
+        _ => return None,
+    };
+    let either = r.emit(or, vec![y, x], s.ty);
+    Some(Become(s.op.clone(), vec![z, either]))
 }
 
 /// What is kept where a mask is set or, if the bool says so, where it is not, with `|` or `^` of what is kept elsewhere is a choice.

@@ -1,7 +1,7 @@
 //! Splats, lanes, shuffles and bitcasts.
 
 use super::super::edit::{Rewriter, const_lanes, const_op, lanes_op, uniform_const};
-use super::{Action, Subject};
+use super::{Action, Subject, bytes};
 use crate::ssa::{BinOp, Conv, Function, Input, Lane, Op, Ty, Value};
 use Action::{Become, Same, Uniform};
 
@@ -12,10 +12,10 @@ pub(super) fn lanes(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     let x = s.args[0];
     match &s.op {
         Op::Bitcast if r.f.ty(x) == s.ty => Some(Same(x)),
-        Op::Bitcast => {
-            let inner = operand(r.f, x, &Op::Bitcast)?;
-            Some(Become(Op::Bitcast, vec![inner]))
-        }
+        Op::Bitcast => match operand(r.f, x, &Op::Bitcast) {
+            Some(inner) => Some(Become(Op::Bitcast, vec![inner])),
+            None => bytes::permuted(r, x),
+        },
         Op::Splat if s.ty.is_scalar() => Some(Same(x)),
         Op::Splat => {
             let bits = uniform_const(r.f, x)?;
@@ -194,7 +194,7 @@ fn half_mask(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
 }
 
 /// Where a lane of a shuffle or splat comes from, one step back.
-fn through(f: &Function, (v, lane): (Value, u16)) -> (Value, u16) {
+pub(super) fn through(f: &Function, (v, lane): (Value, u16)) -> (Value, u16) {
     let Some(data) = f.def_inst(v) else {
         return (v, lane);
     };

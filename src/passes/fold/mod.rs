@@ -7,7 +7,9 @@
 //! expressions (`gvn` does), though rules see that operands are the same value.
 
 mod bits;
+mod bytes;
 mod clamps;
+mod counts;
 mod fields;
 mod float;
 mod lanes;
