@@ -15,6 +15,14 @@ pub(super) fn select(f: &Function, s: &Subject) -> Option<Action> {
     if s.ty.lane.is_float() || s.ty.lane == Lane::I1 {
         return None;
     }
+    let equal = |mask: Value| {
+        let data = f.def_inst(mask).filter(|d| d.op == Op::ICmp(ICond::Eq));
+        data.is_some_and(|d| [[set, clear], [clear, set]].contains(&[d.args[0], d.args[1]]))
+    };
+    // Chosen only where both are the same.
+    if bin(f, mask, BinOp::And).is_some_and(|(a, b)| equal(a) || equal(b)) {
+        return Some(Action::Same(clear));
+    }
     let data = f.def_inst(mask)?;
     let (Op::ICmp(cond), &[a, b]) = (&data.op, data.args.as_slice()) else {
         return None;
