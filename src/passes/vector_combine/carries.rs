@@ -7,25 +7,14 @@
 
 use rustc_hash::FxHashMap;
 
+use super::carry::{Carry, Term, is_half, one_where, positive, subtracted, with_carry};
 use super::halves::{extended, together};
-use super::wide_products::users;
-use crate::passes::edit::{Rewriter, binary, replace_by_block, unary, uniform_const};
-use crate::ssa::{BinOp, Conv, Function, ICond, Inst, Lane, Op, Ty, UnOp, Value};
+use super::words::users;
+use crate::passes::edit::{Rewriter, binary, replace_by_block, uniform_const};
+use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 
 /// Operations from a sum of high halves to the carry.
 const DEPTH: usize = 3;
-
-/// What a carry is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Carry {
-    /// The low halves, if the test of the carry reads them.
-    low: Option<Value>,
-    /// What they are the sum of. Of a difference, what is subtracted is the second; nothing stands for zero.
-    of: (Option<Value>, Value),
-}
-
-/// A term of a sum; true if it is subtracted.
-type Term = (Value, bool);
 
 /// What is known in a block.
 #[derive(Default)]
@@ -68,11 +57,6 @@ fn is_part(f: &Function, borrows: bool, of: Carry, sum: Value) -> bool {
     let all = with_carry(f, sum, (borrows, false), DEPTH);
     let same = |(carry, terms): &(Carry, Vec<Term>)| *carry == of && !terms.iter().any(is_carry);
     all.iter().any(same)
-}
-
-fn is_half(f: &Function, v: Value) -> bool {
-    let ty = f.ty(v);
-    ty.lane == Lane::I32 && !ty.is_scalar()
 }
 
 /// Replaces the low halves, if they are found, and gives the high ones.
@@ -162,14 +146,6 @@ fn highs(
     }
 }
 
-/// The term without a negation.
-fn positive(f: &Function, (v, negative): Term) -> Term {
-    match unary(f, v, UnOp::Neg) {
-        Some(v) => (f.resolve(v), !negative),
-        None => (f.resolve(v), negative),
-    }
-}
-
 /// 64-bit lanes of these halves.
 fn whole(r: &mut Rewriter, ty: Ty, low: Option<Value>, high: Option<Value>) -> Option<Value> {
     let high = high.filter(|&high| uniform_const(r.f, high) != Some(0));
@@ -179,125 +155,4 @@ fn whole(r: &mut Rewriter, ty: Ty, low: Option<Value>, high: Option<Value>) -> O
         (None, None) => Some(r.constant(ty.with_lane(Lane::I64), 0)),
         (None, Some(_)) => None,
     }
-}
-
-/// A sum that has a carry, as what the carry is of and the other terms, in all ways. The booleans say which kind of carry, and whether all is
-/// subtracted.
-fn with_carry(
-    f: &Function,
-    v: Value,
-    (borrows, negative): (bool, bool),
-    depth: usize,
-) -> Vec<(Carry, Vec<Term>)> {
-    let v = f.resolve(v);
-    if let Some((mask, minus)) = one_where(f, v) {
-        let carry = carry(f, mask, borrows).filter(|_| (minus != negative) == borrows);
-        return carry.map(|carry| (carry, Vec::new())).into_iter().collect();
-    }
-    let Some(depth) = depth.checked_sub(1) else {
-        return Vec::new();
-    };
-    if let Some(inner) = unary(f, v, UnOp::Neg) {
-        return with_carry(f, inner, (borrows, !negative), depth);
-    }
-    let sum = binary(f, v, BinOp::Add).map(|(a, b)| (a, b, false));
-    let difference = || binary(f, v, BinOp::Sub).map(|(a, b)| (a, b, true));
-    let Some((a, b, minus)) = sum.or_else(difference) else {
-        return Vec::new();
-    };
-    let (a, b) = ((a, negative), (b, negative != minus));
-    let mut all = Vec::new();
-    for ((part, negative), other) in [(a, b), (b, a)] {
-        let found = with_carry(f, part, (borrows, negative), depth);
-        all.extend(found.into_iter().map(|(carry, mut terms)| {
-            terms.push(other);
-            (carry, terms)
-        }));
-    }
-    all
-}
-
-/// The mask where `v` is one, or minus one if the bool says so, and else zero.
-fn one_where(f: &Function, v: Value) -> Option<(Value, bool)> {
-    let data = f.def_inst(v)?;
-    let mask = f.resolve(*data.args.first()?);
-    let is_mask = f.ty(mask).lane == Lane::I1 && is_half(f, v);
-    match data.op {
-        Op::Convert(Conv::ZExt) if is_mask => Some((mask, false)),
-        Op::Convert(Conv::SExt) if is_mask => Some((mask, true)),
-        _ => None,
-    }
-}
-
-/// The sum or difference that a mask says has a carry.
-fn carry(f: &Function, mask: Value, borrows: bool) -> Option<Carry> {
-    let data = f.def_inst(mask)?;
-    let (Op::ICmp(cond), &[a, b]) = (&data.op, data.args.as_slice()) else {
-        return None;
-    };
-    let (a, b) = (f.resolve(a), f.resolve(b));
-    if !is_half(f, a) {
-        return None;
-    }
-    let (more, less) = match cond {
-        ICond::Ugt => (a, b),
-        ICond::Ult => (b, a),
-        ICond::Ne if borrows && uniform_const(f, b) == Some(0) => {
-            let of = (None, a);
-            return Some(Carry { low: None, of });
-        }
-        _ => return None,
-    };
-    if borrows {
-        // The difference is above what it was subtracted from, or what is subtracted is.
-        let of = subtracted(f, more).filter(|&(x, _)| x == Some(less));
-        let of = of.unwrap_or((Some(less), more));
-        return Some(Carry { low: None, of });
-    }
-    let (x, y) = binary(f, less, BinOp::Add)?;
-    let (x, y) = (f.resolve(x), f.resolve(y));
-    let low = Some(less);
-    (more == x || more == y).then_some(Carry {
-        low,
-        of: (Some(x), y),
-    })
-}
-
-/// What is subtracted from what, or from zero.
-fn subtracted(f: &Function, v: Value) -> Option<(Option<Value>, Value)> {
-    let known = |x: Value| (uniform_const(f, x) != Some(0)).then(|| f.resolve(x));
-    if let Some((x, y)) = binary(f, v, BinOp::Sub) {
-        return Some((known(x), f.resolve(y)));
-    }
-    if let Some(y) = unary(f, v, UnOp::Neg) {
-        return Some((None, f.resolve(y)));
-    }
-    let (a, b) = binary(f, v, BinOp::Add)?;
-    match (unary(f, a, UnOp::Neg), unary(f, b, UnOp::Neg)) {
-        (_, Some(y)) => Some((known(a), f.resolve(y))),
-        (Some(y), _) => Some((known(b), f.resolve(y))),
-        _ => None,
-    }
-}
-
-/// The sum of extended lanes, of which these are the low halves, and the carry is all of the high ones.
-pub(super) fn of_extended(r: &mut Rewriter, low: Value, high: Value) -> Option<Value> {
-    for borrows in [false, true] {
-        let mut found = with_carry(r.f, high, (borrows, false), 1).into_iter();
-        let Some((carry, _)) = found.find(|(_, terms)| terms.is_empty()) else {
-            continue;
-        };
-        let same = match borrows {
-            true => subtracted(r.f, low) == Some(carry.of),
-            false => carry.low == Some(low),
-        };
-        let (Some(x), true) = (carry.of.0, same) else {
-            continue;
-        };
-        let (x, y) = (extended(r, x), extended(r, carry.of.1));
-        let op = if borrows { BinOp::Sub } else { BinOp::Add };
-        let wide = r.f.ty(x);
-        return Some(r.emit(Op::Binary(op), vec![x, y], wide));
-    }
-    None
 }

@@ -1,7 +1,7 @@
 //! Low and high halves of 64-bit lanes, and the lanes that two of them make.
 
-use super::pairs::{is_low_half, scalar_half};
-use super::{carries, shifts};
+use super::carry::{subtracted, with_carry};
+use super::words::{HALF, LOW, half_of, is_low_half, scalar_half, shift, shifted};
 use crate::passes::edit::{
     Rewriter, binary, const_lanes, lanes_op, replace_results, spread_mask, uniform_const,
 };
@@ -13,32 +13,6 @@ const DEPTH: usize = 3;
 const FOLLOWED: usize = 6;
 /// Lanes of a vector of 64-bit ones.
 const MOST: u16 = 32;
-/// Bits of a low half.
-pub(super) const LOW: u64 = u32::MAX as u64;
-
-/// The 64-bit vector that a value has the low (false) or high halves of.
-pub(super) fn half_of(f: &Function, v: Value) -> Option<(Value, bool)> {
-    let data = f.def_inst(f.resolve(v))?;
-    let x = f.resolve(*data.args.first()?);
-    if f.ty(v).is_scalar()
-        || data.op != Op::Convert(Conv::Trunc)
-        || f.ty(x).lane != Lane::I64
-        || f.ty(v).lane != Lane::I32
-    {
-        return None;
-    }
-    Some(match shifted(f, x, BinOp::LShr) {
-        Some(whole) => (whole, true),
-        None => (x, false),
-    })
-}
-
-/// What is shifted by the bits of a half.
-fn shifted(f: &Function, v: Value, op: BinOp) -> Option<Value> {
-    let (x, count) = binary(f, v, op)?;
-    let by = uniform_const(f, f.resolve(count));
-    (by == Some(32)).then(|| f.resolve(x))
-}
 
 /// The 64-bit lanes with these halves: lanes that are there, constants, or the operation that made both halves, on such lanes.
 pub(super) fn together(r: &mut Rewriter, low: Value, high: Value) -> Option<Value> {
@@ -72,7 +46,7 @@ fn both(r: &mut Rewriter, low: Value, high: Value, depth: usize) -> Option<Value
     if let Some(whole) = beside(r, low, high, false).or_else(|| beside(r, high, low, true)) {
         return Some(whole);
     }
-    if let Some(whole) = carries::of_extended(r, low, high) {
+    if let Some(whole) = of_extended(r, low, high) {
         return Some(whole);
     }
     if low == high
@@ -181,7 +155,7 @@ fn changed(r: &mut Rewriter, changed: Value, other: Value, is_high: bool) -> Opt
 /// 64-bit lanes of which one half is another one's, and something was put to the other half by a bitwise operation; or is zero.
 fn beside(r: &mut Rewriter, changed: Value, other: Value, is_high: bool) -> Option<Value> {
     if uniform_const(r.f, other) == Some(0) {
-        return shifts::beside_zero(r, changed, is_high);
+        return beside_zero(r, changed, is_high);
     }
     let (x, half) = half_of(r.f, other)?;
     if half == is_high {
@@ -199,7 +173,7 @@ fn beside(r: &mut Rewriter, changed: Value, other: Value, is_high: bool) -> Opti
             _ => return None,
         };
         let ty = r.f.ty(x);
-        let put = match shifts::beside_zero(r, put, is_high) {
+        let put = match beside_zero(r, put, is_high) {
             Some(put) => put,
             None if is_high => {
                 let put = extended(r, put);
@@ -220,7 +194,7 @@ pub(super) fn extended(r: &mut Rewriter, low: Value) -> Value {
         let op = lanes_op(lanes.to_vec());
         return r.emit(op, Vec::new(), wide);
     }
-    if let Some(whole) = shifts::beside_zero(r, low, false) {
+    if let Some(whole) = beside_zero(r, low, false) {
         return whole;
     }
     let extend = Op::Convert(Conv::ZExt);
@@ -364,4 +338,51 @@ fn narrow(r: &mut Rewriter, part: Part, ty: Ty) -> Value {
             r.emit(Op::Convert(Conv::Trunc), vec![x], half)
         }
     }
+}
+
+/// The sum of extended lanes, of which these are the low halves, and the carry is all of the high ones.
+fn of_extended(r: &mut Rewriter, low: Value, high: Value) -> Option<Value> {
+    for borrows in [false, true] {
+        let mut found = with_carry(r.f, high, (borrows, false), 1).into_iter();
+        let Some((carry, _)) = found.find(|(_, terms)| terms.is_empty()) else {
+            continue;
+        };
+        let same = match borrows {
+            true => subtracted(r.f, low) == Some(carry.of),
+            false => carry.low == Some(low),
+        };
+        let (Some(x), true) = (carry.of.0, same) else {
+            continue;
+        };
+        let (x, y) = (extended(r, x), extended(r, carry.of.1));
+        let op = if borrows { BinOp::Sub } else { BinOp::Add };
+        let wide = r.f.ty(x);
+        return Some(r.emit(Op::Binary(op), vec![x, y], wide));
+    }
+    None
+}
+
+/// 64-bit lanes that were shifted by more than a half: one half is shifted, and the other one is zero.
+fn beside_zero(r: &mut Rewriter, v: Value, high: bool) -> Option<Value> {
+    let (op, x, by) = shift(r.f, v)?;
+    let (whole, of_high) = half_of(r.f, x)?;
+    let wanted = if high { BinOp::Shl } else { BinOp::LShr };
+    (op == wanted && of_high != high).then(|| shift_by(r, op, whole, HALF + by))
+}
+
+/// A shift of all lanes by a constant.
+pub(super) fn shift_by(r: &mut Rewriter, op: BinOp, x: Value, by: u64) -> Value {
+    let ty = r.f.ty(x);
+    let by = r.constant(ty, by);
+    r.emit(Op::Binary(op), vec![x, by], ty)
+}
+
+/// The low or the high halves.
+pub(super) fn half(r: &mut Rewriter, whole: Value, high: bool) -> Value {
+    let narrow = r.f.ty(whole).with_lane(Lane::I32);
+    let whole = match high {
+        true => shift_by(r, BinOp::LShr, whole, HALF),
+        false => whole,
+    };
+    r.emit(Op::Convert(Conv::Trunc), vec![whole], narrow)
 }

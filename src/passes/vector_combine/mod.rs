@@ -17,6 +17,7 @@
 //! Not done: shifts across the halves by counts that differ from lane to lane, which have branches.
 
 mod carries;
+mod carry;
 mod halves;
 mod order;
 mod pairs;
@@ -24,6 +25,7 @@ mod products;
 mod shifts;
 mod whole;
 mod wide_products;
+mod words;
 
 use super::gvn;
 use crate::ssa::Function;

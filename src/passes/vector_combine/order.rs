@@ -4,7 +4,8 @@
 //! complement of another order. So it is not the form that is looked at. How the high and how the low halves of two lanes compare are nine cases
 //! together; a mask that is set in the same cases as a comparison of the whole lanes is that comparison.
 
-use super::halves::{half_of, together};
+use super::halves::together;
+use super::words::half_of;
 use crate::passes::edit::{Rewriter, const_lanes, replace_results};
 use crate::ssa::{BinOp, Function, ICond, Inst, Lane, Op, UnOp, Value};
 

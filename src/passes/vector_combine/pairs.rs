@@ -5,7 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::halves::half_of;
+use super::words::{half_of, is_low_half, scalar_half};
 use crate::passes::edit::{binary, const_lanes, lanes_op, uniform_const};
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{BinOp, Block, Conv, Function, Inst, Lane, Op, Ty, Value, ValueDef};
@@ -407,46 +407,6 @@ fn times_scalar(f: &Function, (a, b): (Value, Value)) -> Option<(Value, Value)> 
         Some((f.resolve(a), f.resolve(splat.args[0])))
     };
     of(a, b).or_else(|| of(b, a))
-}
-
-/// True if the lanes of `v` are the low halves of those of `x`, which may have been computed by themselves, as deep as given.
-pub(super) fn is_low_half(f: &Function, v: Value, x: Value, depth: usize) -> bool {
-    let (v, x) = (f.resolve(v), f.resolve(x));
-    if let (Some(low), Some(whole)) = (const_lanes(f, v), const_lanes(f, x)) {
-        let low_bits = f.ty(v).lane.mask();
-        return low.iter().zip(whole).all(|(l, w)| *l == w & low_bits);
-    }
-    let (Some(low), Some(whole)) = (f.def_inst(v), f.def_inst(x)) else {
-        return false;
-    };
-    match (&low.op, &whole.op) {
-        (Op::Convert(Conv::Trunc), _) if f.resolve(low.args[0]) == x => true,
-        (_, Op::Convert(Conv::ZExt | Conv::SExt)) if f.resolve(whole.args[0]) == v => true,
-        (Op::Convert(a @ (Conv::ZExt | Conv::SExt)), Op::Convert(b)) => {
-            a == b && f.resolve(low.args[0]) == f.resolve(whole.args[0])
-        }
-        // Low bits depend on low bits.
-        (Op::Splat | Op::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul), op) if *op == low.op => {
-            let mut args = low.args.iter().zip(&whole.args);
-            depth > 0 && args.all(|(&v, &x)| is_low_half(f, v, x, depth - 1))
-        }
-        _ => false,
-    }
-}
-
-/// The scalar of 64 bits that this is a half of, and which.
-pub(super) fn scalar_half(f: &Function, v: Value) -> Option<(Value, bool)> {
-    let cut = f.def_inst(v).filter(|d| d.op == Op::Convert(Conv::Trunc))?;
-    let n = f.resolve(cut.args[0]);
-    if f.ty(n) != Ty::scalar(Lane::I64) || f.ty(v).lane != Lane::I32 {
-        return None;
-    }
-    match binary(f, n, BinOp::LShr) {
-        Some((x, count)) if uniform_const(f, f.resolve(count)) == Some(32) => {
-            Some((f.resolve(x), true))
-        }
-        _ => Some((n, false)),
-    }
 }
 
 /// The vector whose signs are multiplied: what its extension has in the high halves.

@@ -8,7 +8,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::halves::{half_of, put_together};
+use super::halves::put_together;
+use super::words::half_of;
 use crate::passes::edit::{Rewriter, binary, replace_by_block, uniform_const};
 use crate::ssa::{BinOp, Conv, Function, Lane, Op, Ty, Value};
 

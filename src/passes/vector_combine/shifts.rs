@@ -8,12 +8,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::halves::{half_of, together};
-use crate::passes::edit::{Rewriter, binary, replace_by_block, uniform_const};
-use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Value};
-
-/// Bits of a half.
-const HALF: u64 = 32;
+use super::halves::{half, shift_by, together};
+use super::words::{HALF, shift};
+use crate::passes::edit::{Rewriter, binary, replace_by_block};
+use crate::ssa::{BinOp, Function, Inst, Value};
 
 /// Bits that go from one half to the other: those of `low` above the lowest `down` ones, beside the lowest ones of `high`.
 #[derive(Clone, Copy)]
@@ -82,41 +80,12 @@ fn halves(r: &mut Rewriter, crossing: Crossing, op: BinOp) -> Option<[Value; 2]>
         BinOp::Shl => HALF - crossing.down,
         _ => crossing.down,
     };
-    let whole = shifted(r, op, x, by);
+    let whole = shift_by(r, op, x, by);
     let [low, high] = [false, true].map(|high| half(r, whole, high));
     Some(match op {
         BinOp::Shl => [high, low],
         _ => [low, high],
     })
-}
-
-fn shifted(r: &mut Rewriter, op: BinOp, x: Value, by: u64) -> Value {
-    let ty = r.f.ty(x);
-    let by = r.constant(ty, by);
-    r.emit(Op::Binary(op), vec![x, by], ty)
-}
-
-/// The low or the high halves.
-pub(super) fn half(r: &mut Rewriter, whole: Value, high: bool) -> Value {
-    let narrow = r.f.ty(whole).with_lane(Lane::I32);
-    let whole = match high {
-        true => shifted(r, BinOp::LShr, whole, HALF),
-        false => whole,
-    };
-    r.emit(Op::Convert(Conv::Trunc), vec![whole], narrow)
-}
-
-/// A shift of 32-bit lanes by a constant.
-fn shift(f: &Function, v: Value) -> Option<(BinOp, Value, u64)> {
-    let v = f.resolve(v);
-    let ty = f.ty(v);
-    let Op::Binary(op @ (BinOp::Shl | BinOp::LShr | BinOp::AShr)) = f.def_inst(v)?.op else {
-        return None;
-    };
-    let (x, by) = binary(f, v, op)?;
-    let by = uniform_const(f, f.resolve(by))?;
-    let fits = ty.lane == Lane::I32 && !ty.is_scalar() && (1..HALF).contains(&by);
-    fits.then(|| (op, f.resolve(x), by))
 }
 
 fn crossing(f: &Function, v: Value) -> Option<Crossing> {
@@ -130,12 +99,4 @@ fn crossing(f: &Function, v: Value) -> Option<Crossing> {
         _ => None,
     };
     of(a, b).or_else(|| of(b, a))
-}
-
-/// 64-bit lanes that were shifted by more than a half: one half is shifted, and the other one is zero.
-pub(super) fn beside_zero(r: &mut Rewriter, v: Value, high: bool) -> Option<Value> {
-    let (op, x, by) = shift(r.f, v)?;
-    let (whole, of_high) = half_of(r.f, x)?;
-    let wanted = if high { BinOp::Shl } else { BinOp::LShr };
-    (op == wanted && of_high != high).then(|| shifted(r, op, whole, HALF + by))
 }

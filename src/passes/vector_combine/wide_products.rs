@@ -8,8 +8,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::halves::{LOW, extended, half_of, together};
-use super::shifts::half;
+use super::halves::{extended, half, together};
+use super::words::{LOW, half_of, users};
 use crate::passes::dce;
 use crate::passes::edit::{Rewriter, binary, replace_by_block, uniform_const};
 use crate::ssa::dom::use_counts;
@@ -87,23 +87,6 @@ pub(super) fn run(f: &mut Function) -> usize {
         r.f.replace(old, new);
         Some(high)
     })
-}
-
-/// The only user of values that have one.
-pub(super) fn users(f: &Function) -> FxHashMap<Value, Option<Value>> {
-    let mut users = FxHashMap::default();
-    for i in f.order.iter().flat_map(|&b| &f.block(b).insts) {
-        let data = f.inst(*i);
-        for (n, &a) in data.args.iter().enumerate() {
-            let a = f.resolve(a);
-            if data.args[..n].iter().any(|&b| f.resolve(b) == a) {
-                continue;
-            }
-            let user = data.results.first().copied();
-            users.entry(a).and_modify(|u| *u = None).or_insert(user);
-        }
-    }
-    users
 }
 
 /// How often values are used, but for shuffles: beside the low half of the same product, [`super::products`] finds the high one.
