@@ -80,7 +80,7 @@ const SINGLE_PASS_INSTS: usize = 150_000;
 
 /// Sum of the lengths of all lives, in instructions, above which the same is done: a second for 512 vectors that all live across
 /// 36,000 instructions, ten for 1,600 across 44,000. SHA-256, the largest of usual kernels, has 6 million.
-const BACKTRACKED_LENGTHS: u64 = 20_000_000;
+const BACKTRACKED_LENGTHS: u64 = 30_000_000;
 
 /// What is done to large code, for notes.
 const SINGLE_PASS: &str = "registers were allocated in a single pass, which makes slower code";
