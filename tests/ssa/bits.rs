@@ -207,7 +207,7 @@ fn function(seed: u64) -> Function {
 #[test]
 fn functions_of_bits_keep_the_meaning() {
     let mut found = [0; 3];
-    let seeds = visa_test_common::share(4000, 4);
+    let seeds = visa_test_common::share(4000, 10);
     for seed in 0..seeds {
         let f = function(seed);
         verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));

@@ -290,7 +290,7 @@ fn function(seed: u64) -> Function {
 fn saturating_sums_keep_the_meaning() {
     use BinOp::{SAddSat, SSubSat, UAddSat, USubSat};
     let mut found = [0; 4];
-    let seeds = visa_test_common::share(6000, 4);
+    let seeds = visa_test_common::share(6000, 10);
     for seed in 0..seeds {
         let f = function(seed);
         verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));
