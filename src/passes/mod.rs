@@ -19,6 +19,7 @@ mod fold;
 mod gvn;
 mod half_calls;
 mod if_convert;
+mod inductions;
 mod join_stores;
 mod masks;
 mod merge_splits;

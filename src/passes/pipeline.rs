@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::merge_splits::{self, MergeSplits};
 use super::{
     cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce, division,
-    dot_products, fold, gvn, half_calls, if_convert, join_stores, masks, one_lane, registers,
-    row_split, shape, strip_mine, suspend, uniform, vector_combine,
+    dot_products, fold, gvn, half_calls, if_convert, inductions, join_stores, masks, one_lane,
+    registers, row_split, shape, strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 use crate::steps::step;
@@ -30,6 +30,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("registers", |f, _| registers::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
     ("dot-products", |f, _| dot_products::run(f)),
+    ("inductions", |f, _| inductions::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
         merge_splits::run(f, options.merge_splits)
@@ -76,6 +77,7 @@ pub const ORDER: &[&str] = &[
     "registers",
     "vector-combine",
     "dot-products",
+    "inductions",
     "strip-mine",
     "cfg",
     "merge-splits",
@@ -107,6 +109,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     // What it finds to be constants may have been carried around loops.
     ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
     ("dot-products", &["gvn", "dce"]),
+    ("inductions", &["fold", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];
 

@@ -548,9 +548,30 @@ impl Generator {
         self.pool.push(param);
     }
 
+    /// A vector with one or two scalars added or subtracted.
+    fn grown(&mut self, mut v: Value) -> Value {
+        let ty = self.f.ty(v);
+        for _ in 0..1 + self.rng.below(2) {
+            let step = self.value(Ty::scalar(ty.lane));
+            let step = self.push(Op::Splat, vec![step], ty);
+            let (op, args) = match self.rng.below(4) {
+                0 => (BinOp::Sub, vec![v, step]),
+                1 => (BinOp::Add, vec![step, v]),
+                _ => (BinOp::Add, vec![v, step]),
+            };
+            v = self.push(Op::Binary(op), args, ty);
+        }
+        v
+    }
+
     fn counted_loop(&mut self, depth: usize) {
         let n = 1 + self.rng.below(3);
         let mut start = self.some_values(n);
+        let grows = self.rng.chance(40);
+        if grows {
+            let lane = *self.rng.pick(&[Lane::I32, Lane::I64]);
+            start.insert(0, self.value(Ty::vector(lane, self.lanes)));
+        }
         start.push(self.push(Op::Const(0), vec![], Ty::I32));
         let (header, exit) = (self.f.new_block(), self.f.new_block());
         let params = self.params(header, &start);
@@ -562,6 +583,9 @@ impl Generator {
         self.region(depth - 1);
         self.f.push(self.block, Op::Poll, vec![], &[], 0);
         let mut next = self.like(&start);
+        if grows {
+            next[0] = self.grown(params[0]);
+        }
         let k = *params.last().unwrap();
         let one = self.push(Op::Const(1), vec![], Ty::I32);
         let trips = 1 + self.rng.below(3) as u64;
