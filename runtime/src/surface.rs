@@ -31,7 +31,7 @@ pub struct SurfaceTable {
 unsafe impl Send for SurfaceTable {}
 // SAFETY: as above; `&SurfaceTable` only reads the entries.
 unsafe impl Sync for SurfaceTable {}
-// SAFETY: the pointers are to `NOTHING`, which nobody writes.
+// SAFETY: the pointers are to `NOTHING`, which is never written.
 unsafe impl Sync for Entries {}
 
 impl Default for SurfaceTable {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use visa_runtime::abi::Helpers;
 
 use super::access::{AFTER, AccessPlan, Called, consts};
+use crate::ssa::fp_env::{CR0_PLAIN, CR0_ROUNDING};
 use crate::ssa::{FpEnvOp, Function, Lane, Op, Value};
 
 /// Calls of one function of the runtime from the code of one line.
@@ -183,20 +184,16 @@ const fn fp_env_name(op: FpEnvOp) -> &'static str {
     }
 }
 
-/// Bits of `%cr0` that say how floats are rounded.
-const ROUNDING: u64 = 0x30;
-/// Its bits that keep denormals, of each type.
-const KEEPS: u64 = 0x4C0;
-
 /// What about `%cr0` makes a float operation a call.
 fn environment(cr0: Option<u64>, lane: Lane) -> &'static str {
+    let (rounding, keeps) = (u64::from(CR0_ROUNDING), u64::from(CR0_PLAIN));
     match cr0 {
         None => "under a %cr0 that is not known to round to the nearest and keep denormals",
-        Some(cr0) if cr0 & ROUNDING != 0 => "that is not rounded to the nearest",
-        Some(cr0) if cr0 & KEEPS == KEEPS && matches!(lane, Lane::I16) => {
+        Some(cr0) if cr0 & rounding != 0 => "that is not rounded to the nearest",
+        Some(cr0) if cr0 & keeps == keeps && matches!(lane, Lane::I16) => {
             "of binary16, for which the code generator has no instruction"
         }
-        Some(cr0) if cr0 & KEEPS == KEEPS => "that no instruction does",
+        Some(cr0) if cr0 & keeps == keeps => "that no instruction does",
         Some(_) => "that flushes denormals",
     }
 }

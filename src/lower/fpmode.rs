@@ -8,8 +8,7 @@ use crate::isa::{Opcode, Type};
 use crate::module::{Alu, Body, Dst, Inst, Src, VarId};
 use crate::valid::ValidKernel;
 
-/// Rounding bits 5:4.
-pub(super) const ROUNDING: u32 = 0x30;
+pub(super) use crate::ssa::fp_env::CR0_ROUNDING as ROUNDING;
 /// Denormals of `df` kept.
 pub(super) const KEEP_DF: u32 = 0x40;
 /// Denormals of `f` kept.

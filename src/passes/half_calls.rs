@@ -14,14 +14,12 @@
 //! Not done: vectors of fewer than eight lanes, quotients, roots, saturation.
 
 use super::edit::{Rewriter, const_lanes, lanes_op, replace_results};
+use crate::ssa::fp_env::CR0_PLAIN;
 use crate::ssa::{BinOp, Conv, Function, Lane, Op, Ty, UnOp, Value};
 use crate::ssa::{FpEnvOp, scalar};
 
 /// Fewer lanes are not worth a call.
 const LANES: u16 = 8;
-
-/// `%cr0` that means nearest-even and denormals kept.
-const CR0_PLAIN: u64 = 0x4C0;
 
 /// Bit of a binary16 number.
 const SIGN: u64 = 0x8000;
@@ -38,7 +36,7 @@ pub(super) fn run(f: &mut Function) -> usize {
         };
         let ty = r.f.ty(data.results[0]);
         let (op, sources) = operation(r.f, data.args[0]).filter(|_| ty.lanes >= LANES)?;
-        let mut args = vec![r.constant(Ty::scalar(Lane::I32), CR0_PLAIN)];
+        let mut args = vec![r.constant(Ty::scalar(Lane::I32), CR0_PLAIN.into())];
         args.extend(sources.into_iter().map(|s| s.emit(r, ty)));
         Some(r.emit(Op::FpEnv(op), args, ty))
     })

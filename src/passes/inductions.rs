@@ -8,6 +8,8 @@
 //!
 //! Not done: loops without a barrier, in which addresses are followed anyway; vectors that grow under a mask, or differently on two paths through the loop that meet again before its end.
 
+use rustc_hash::FxHashSet;
+
 use super::edit::binary;
 use crate::ssa::dom::DomTree;
 use crate::ssa::{BinOp, Block, Function, Lane, Op, Term, Ty, Value, ValueDef};
@@ -55,10 +57,9 @@ fn waits(f: &Function, dom: &DomTree, header: Block) -> bool {
     if work.is_empty() {
         return false;
     }
-    let mut seen = vec![header];
+    let mut seen = FxHashSet::from_iter([header]);
     while let Some(b) = work.pop() {
-        if !seen.contains(&b) {
-            seen.push(b);
+        if seen.insert(b) {
             work.extend(dom.preds(b));
         }
     }
@@ -69,7 +70,11 @@ fn waits(f: &Function, dom: &DomTree, header: Block) -> bool {
 /// Edges to a block: where they start, and their place among the targets there.
 fn edges(f: &Function, dom: &DomTree, to: Block) -> Vec<(Block, usize)> {
     let mut edges = Vec::new();
-    for &from in dom.rpo() {
+    // A block that branches to it on both sides may be there twice.
+    let mut from = dom.preds(to).to_vec();
+    from.sort_unstable();
+    from.dedup();
+    for from in from {
         for (n, call) in f.block(from).term.targets().into_iter().enumerate() {
             if call.block == to {
                 edges.push((from, n));

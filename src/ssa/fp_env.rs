@@ -9,6 +9,11 @@ use super::types::Lane;
 use rustc_apfloat::ieee::{Double, Half, Quad, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
+/// `%cr0` that rounds to the nearest even and keeps the denormals of all three types.
+pub(crate) const CR0_PLAIN: u32 = 0x4C0;
+/// Bits of `%cr0` that say how results are rounded.
+pub(crate) const CR0_ROUNDING: u32 = 0x30;
+
 /// `op(args)` in one lane; `from` and `to` are the lanes of operands and result, `I16` is binary16
 /// where a float stands.
 pub fn fp_env(op: FpEnvOp, cr0: u32, from: Lane, to: Lane, args: &[u64]) -> u64 {
@@ -128,8 +133,6 @@ where
 mod tests {
     use super::*;
 
-    const KEEP: u32 = 0x4c0;
-
     fn f32s(op: FpEnvOp, cr0: u32, args: &[f32]) -> f32 {
         let bits: Vec<u64> = args.iter().map(|x| u64::from(x.to_bits())).collect();
         f32::from_bits(fp_env(op, cr0, Lane::F32, Lane::F32, &bits) as u32)
@@ -139,11 +142,11 @@ mod tests {
     fn directed_rounding_brackets_the_exact_value() {
         let args = [1.0, 3.0];
         let [near, up, down, zero] =
-            [0, 1, 2, 3].map(|mode| f32s(FpEnvOp::Div, KEEP | mode << 4, &args));
+            [0, 1, 2, 3].map(|mode| f32s(FpEnvOp::Div, CR0_PLAIN | mode << 4, &args));
         assert_eq!(near, 1.0 / 3.0);
         assert_eq!(up, down.next_up());
         assert_eq!(zero, down);
-        let minus = f32s(FpEnvOp::Div, KEEP | 3 << 4, &[-1.0, 3.0]);
+        let minus = f32s(FpEnvOp::Div, CR0_PLAIN | 3 << 4, &[-1.0, 3.0]);
         assert_eq!(minus, -zero);
     }
 
@@ -151,14 +154,14 @@ mod tests {
     fn roots_in_every_mode() {
         for x in [2.0f32, 3.0, 0.1, 1e-40, 1e30, 4.0, 0.0] {
             let [near, up, down, zero] =
-                [0, 1, 2, 3].map(|mode| f32s(FpEnvOp::Sqrt, KEEP | mode << 4, &[x]));
+                [0, 1, 2, 3].map(|mode| f32s(FpEnvOp::Sqrt, CR0_PLAIN | mode << 4, &[x]));
             assert_eq!(near, x.sqrt());
             assert_eq!(down, zero);
             let exact = f64::from(x).sqrt();
             assert!(f64::from(down) <= exact && exact <= f64::from(up), "{x}");
             assert!(up == down || up == down.next_up(), "{x}");
         }
-        assert!(f32s(FpEnvOp::Sqrt, KEEP, &[-1.0]).is_nan());
+        assert!(f32s(FpEnvOp::Sqrt, CR0_PLAIN, &[-1.0]).is_nan());
     }
 
     #[test]
@@ -167,10 +170,10 @@ mod tests {
         for a in values {
             for b in values {
                 let same = |x: f32, y: f32| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
-                assert!(same(f32s(FpEnvOp::Add, KEEP, &[a, b]), a + b));
-                assert!(same(f32s(FpEnvOp::Mul, KEEP, &[a, b]), a * b));
-                assert!(same(f32s(FpEnvOp::Div, KEEP, &[a, b]), a / b));
-                let fused = f32s(FpEnvOp::Fma, KEEP, &[a, b, 1e-10]);
+                assert!(same(f32s(FpEnvOp::Add, CR0_PLAIN, &[a, b]), a + b));
+                assert!(same(f32s(FpEnvOp::Mul, CR0_PLAIN, &[a, b]), a * b));
+                assert!(same(f32s(FpEnvOp::Div, CR0_PLAIN, &[a, b]), a / b));
+                let fused = f32s(FpEnvOp::Fma, CR0_PLAIN, &[a, b, 1e-10]);
                 assert!(same(fused, a.mul_add(b, 1e-10)));
             }
         }
@@ -180,22 +183,36 @@ mod tests {
     fn denormals_are_flushed_unless_kept() {
         let tiny = f32::from_bits(1);
         assert_eq!(f32s(FpEnvOp::Flush, 0, &[-tiny]).to_bits(), 1 << 31);
-        assert_eq!(f32s(FpEnvOp::Flush, KEEP, &[tiny]), tiny);
+        assert_eq!(f32s(FpEnvOp::Flush, CR0_PLAIN, &[tiny]), tiny);
         let half = fp_env(FpEnvOp::FToF, 0x80, Lane::F32, Lane::I16, &[0x3380_0000]);
         assert_eq!(half, 0);
-        let half = fp_env(FpEnvOp::FToF, KEEP, Lane::F32, Lane::I16, &[0x3380_0000]);
+        let half = fp_env(
+            FpEnvOp::FToF,
+            CR0_PLAIN,
+            Lane::F32,
+            Lane::I16,
+            &[0x3380_0000],
+        );
         assert_eq!(half, 1);
     }
 
     #[test]
     fn integers_round_by_the_mode() {
         let n = [0x0100_0001];
-        let to = |mode: u32| fp_env(FpEnvOp::UIToF, KEEP | mode << 4, Lane::I32, Lane::F32, &n);
+        let to = |mode: u32| {
+            fp_env(
+                FpEnvOp::UIToF,
+                CR0_PLAIN | mode << 4,
+                Lane::I32,
+                Lane::F32,
+                &n,
+            )
+        };
         assert_eq!(
             [to(0), to(1), to(3)],
             [0x4b80_0000, 0x4b80_0001, 0x4b80_0000]
         );
-        let minus = fp_env(FpEnvOp::SIToF, KEEP, Lane::I8, Lane::F64, &[0xff]);
+        let minus = fp_env(FpEnvOp::SIToF, CR0_PLAIN, Lane::I8, Lane::F64, &[0xff]);
         assert_eq!(f64::from_bits(minus), -1.0);
     }
 }

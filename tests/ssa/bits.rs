@@ -2,8 +2,7 @@
 //! detail, mean the same when they are fewer operations.
 
 use crate::generate::FRAME;
-use crate::observe::observe;
-use visa_jit::passes::{PassOptions, optimize, run_pass};
+use crate::observe::unchanged_by;
 use visa_jit::ssa::*;
 use visa_test_common::Rng;
 
@@ -209,20 +208,7 @@ fn functions_of_bits_keep_the_meaning() {
     let mut found = [0; 3];
     let seeds = visa_test_common::share(4000, 10);
     for seed in 0..seeds {
-        let f = function(seed);
-        verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));
-        let mut g = f.clone();
-        for pass in ["gvn", "fold", "gvn", "dce"] {
-            run_pass(&mut g, pass);
-            verify(&g).unwrap_or_else(|e| panic!("seed {seed}, {pass}: {}\n{f}\n{g}", e[0]));
-        }
-        let mut h = f.clone();
-        optimize(&mut h, &PassOptions::default()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        for s in 0..4 {
-            let want = observe(&f, seed + s);
-            assert!(want == observe(&g, seed + s), "seed {seed}\n{f}\n{g}");
-            assert!(want == observe(&h, seed + s), "seed {seed}\n{f}\n{h}");
-        }
+        let g = unchanged_by(&["gvn", "fold", "gvn", "dce"], &function(seed), seed, 4);
         for &i in g.order.iter().flat_map(|&b| &g.block(b).insts) {
             let data = g.inst(i);
             match &data.op {

@@ -1,23 +1,9 @@
 //! Saturating sums in the spellings of compilers, mostly right and sometimes wrong in a detail, mean the same when they are one operation.
 
-use crate::generate::FRAME;
-use crate::observe::observe;
-use visa_jit::passes::{PassOptions, optimize, run_pass};
+use crate::generate::{FRAME, ICONDS};
+use crate::observe::unchanged_by;
 use visa_jit::ssa::*;
 use visa_test_common::Rng;
-
-const CONDS: [ICond; 10] = [
-    ICond::Eq,
-    ICond::Ne,
-    ICond::Slt,
-    ICond::Sle,
-    ICond::Sgt,
-    ICond::Sge,
-    ICond::Ult,
-    ICond::Ule,
-    ICond::Ugt,
-    ICond::Uge,
-];
 
 struct Generator {
     rng: Rng,
@@ -54,7 +40,7 @@ impl Generator {
     /// A comparison, mostly this one, maybe with its sides exchanged.
     fn compare(&mut self, cond: ICond, a: Value, b: Value) -> Value {
         let cond = match self.rng.below(20) {
-            0 => CONDS[self.rng.below(CONDS.len())],
+            0 => ICONDS[self.rng.below(ICONDS.len())],
             _ => cond,
         };
         let turned = match cond {
@@ -292,20 +278,12 @@ fn saturating_sums_keep_the_meaning() {
     let mut found = [0; 4];
     let seeds = visa_test_common::share(6000, 10);
     for seed in 0..seeds {
-        let f = function(seed);
-        verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));
-        let mut g = f.clone();
-        for pass in ["gvn", "fold", "gvn", "fold", "dce"] {
-            run_pass(&mut g, pass);
-            verify(&g).unwrap_or_else(|e| panic!("seed {seed}, {pass}: {}\n{f}\n{g}", e[0]));
-        }
-        let mut h = f.clone();
-        optimize(&mut h, &PassOptions::default()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        for s in 0..8 {
-            let want = observe(&f, seed + s);
-            assert!(want == observe(&g, seed + s), "seed {seed}\n{f}\n{g}");
-            assert!(want == observe(&h, seed + s), "seed {seed}\n{f}\n{h}");
-        }
+        let g = unchanged_by(
+            &["gvn", "fold", "gvn", "fold", "dce"],
+            &function(seed),
+            seed,
+            8,
+        );
         for &i in g.order.iter().flat_map(|&b| &g.block(b).insts) {
             for (n, op) in [SAddSat, SSubSat, UAddSat, USubSat].into_iter().enumerate() {
                 found[n] += u64::from(g.inst(i).op == Op::Binary(op));

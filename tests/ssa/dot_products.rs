@@ -1,8 +1,7 @@
 //! Random sums of products of bytes, and of other things, mean the same when the products are summed four at a time.
 
 use crate::generate::FRAME;
-use crate::observe::observe;
-use visa_jit::passes::{PassOptions, optimize, run_pass};
+use crate::observe::unchanged_by;
 use visa_jit::ssa::*;
 use visa_test_common::Rng;
 
@@ -119,20 +118,12 @@ fn function(seed: u64) -> Function {
 fn sums_of_products_of_bytes_keep_the_meaning() {
     let (mut dots, seeds) = (0, visa_test_common::share(600, 8) as usize);
     for seed in 0..seeds as u64 {
-        let f = function(seed);
-        verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));
-        let mut g = f.clone();
-        for pass in ["gvn", "dot-products", "gvn", "dce"] {
-            run_pass(&mut g, pass);
-            verify(&g).unwrap_or_else(|e| panic!("seed {seed}, {pass}: {}\n{f}\n{g}", e[0]));
-        }
-        let mut h = f.clone();
-        optimize(&mut h, &PassOptions::default()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        for s in [seed, seed + 1] {
-            let want = observe(&f, s);
-            assert!(want == observe(&g, s), "seed {seed}\n{f}\n{g}");
-            assert!(want == observe(&h, s), "seed {seed}\n{f}\n{h}");
-        }
+        let g = unchanged_by(
+            &["gvn", "dot-products", "gvn", "dce"],
+            &function(seed),
+            seed,
+            2,
+        );
         let insts = g.order.iter().flat_map(|&b| &g.block(b).insts);
         dots += insts
             .filter(|&&i| matches!(g.inst(i).op, Op::Dot4(_)))

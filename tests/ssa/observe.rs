@@ -1,8 +1,9 @@
 //! Runs a function with the evaluator, through its barriers, and says what is left behind.
 
 use crate::generate::FRAME;
-use visa_jit::ssa::Function;
+use visa_jit::passes::{PassOptions, optimize, run_pass};
 use visa_jit::ssa::eval::{Bytes, Inputs, Outcome, Thread, exchange, run};
+use visa_jit::ssa::{Function, verify};
 use visa_test_common::Rng;
 
 /// What a run left behind.
@@ -22,6 +23,24 @@ const MAX_WAITS: u32 = 200;
 
 /// Instructions that are executed between two waits, at most.
 pub const FUEL: u64 = 20_000;
+
+/// Checks on some inputs that a function means the same after these passes, and after the whole pipeline. Returns what these passes leave.
+pub fn unchanged_by(passes: &[&str], f: &Function, seed: u64, inputs: u64) -> Function {
+    verify(f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));
+    let mut g = f.clone();
+    for pass in passes {
+        assert!(run_pass(&mut g, pass), "no pass {pass}");
+        verify(&g).unwrap_or_else(|e| panic!("seed {seed}, {pass}: {}\n{f}\n{g}", e[0]));
+    }
+    let mut h = f.clone();
+    optimize(&mut h, &PassOptions::default()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    for s in seed..seed + inputs {
+        let want = observe(f, s);
+        assert!(want == observe(&g, s), "seed {seed}\n{f}\n{g}");
+        assert!(want == observe(&h, s), "seed {seed}\n{f}\n{h}");
+    }
+    g
+}
 
 /// Runs a function on inputs made from `seed`. Where it waits, other threads write to memory, and it exchanges values with a thread
 /// just like itself.

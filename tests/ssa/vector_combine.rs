@@ -2,8 +2,7 @@
 //! whole again.
 
 use crate::generate::FRAME;
-use crate::observe::observe;
-use visa_jit::passes::{PassOptions, optimize, run_pass};
+use crate::observe::unchanged_by;
 use visa_jit::ssa::*;
 use visa_test_common::Rng;
 
@@ -366,20 +365,12 @@ fn wide_operations(f: &Function) -> usize {
 fn combined_vectors_keep_the_meaning() {
     let (mut raised, seeds) = (0, visa_test_common::share(800, 16) as usize);
     for seed in 0..seeds as u64 {
-        let f = function(seed);
-        verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));
-        let mut g = f.clone();
-        for pass in ["fold", "gvn", "vector-combine", "fold", "gvn", "dce"] {
-            run_pass(&mut g, pass);
-            verify(&g).unwrap_or_else(|e| panic!("seed {seed}, {pass}: {}\n{f}\n{g}", e[0]));
-        }
-        let mut h = f.clone();
-        optimize(&mut h, &PassOptions::default()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        for s in [seed, seed + 1] {
-            let want = observe(&f, s);
-            assert!(want == observe(&g, s), "seed {seed}\n{f}\n{g}");
-            assert!(want == observe(&h, s), "seed {seed}\n{f}\n{h}");
-        }
+        let g = unchanged_by(
+            &["fold", "gvn", "vector-combine", "fold", "gvn", "dce"],
+            &function(seed),
+            seed,
+            2,
+        );
         raised += wide_operations(&g);
     }
     assert!(raised > seeds, "{raised} operations on whole lanes");

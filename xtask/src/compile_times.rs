@@ -58,7 +58,7 @@ fn compiled(backend: BackendKind, file: &Path) -> Result<Vec<Sample>, String> {
     let said = |e: visa_jit::Error| e.to_string();
     let mut best: Vec<Option<Sample>> = Vec::new();
     for _ in 0..ROUNDS {
-        // What it has compiled before, an engine finds in its memory.
+        // A new engine each time, because an engine keeps what it has compiled.
         let engine = Engine::with_options(options(backend)).map_err(said)?;
         let bytes = std::fs::read(file).map_err(|e| e.to_string())?;
         let program = engine.program_from_zebin(&bytes, None).map_err(said)?;

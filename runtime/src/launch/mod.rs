@@ -2,9 +2,9 @@
 //!
 //! [`PreparedLaunch`] holds what depends on the kernel and the launch shape only: sizes of groups,
 //! tables of local ids, memory for the groups that run at one time. [`PreparedLaunch::run`] adds
-//! arguments and runs; without a pool it neither allocates nor waits for another thread, unless launches of its kernel and shape run
-//! at the same time: they share that memory (`spare`), and each needs its own then. With a pool, a run that follows one
-//! of a few microseconds stays on the calling thread as well.
+//! arguments and runs. Launches of one kernel and shape share that memory (`spare`). Without a pool, a run neither allocates
+//! nor waits for another thread, unless several of them run at the same time: then each needs memory of its own. With a pool, a
+//! run that follows one of a few microseconds stays on the calling thread as well.
 //! The same prepared launch may run on several threads at once.
 //!
 //! A group runs on one worker from start to end. At a barrier its threads are suspended in their

@@ -57,7 +57,7 @@ pub(in crate::backend) struct Limits {
     pub bounds: Bounds,
     /// How lanes at any addresses are accessed.
     pub gather: Gather,
-    /// The function has so many accesses of single elements at any addresses that they are calls all the same.
+    /// The function has too many accesses of single elements at any addresses for each to be inline code.
     pub many: bool,
     /// Parts of blocks with versions.
     pub scope: Scope,

@@ -8,7 +8,7 @@ use crate::ssa::{ByteSigns, Value};
 
 impl CraneliftEmitter<'_> {
     /// [`crate::ssa::Op::Dot4`].
-    pub(crate) fn dot4(&mut self, signs: ByteSigns, out: Value, args: &[Value]) {
+    pub(super) fn dot4(&mut self, signs: ByteSigns, out: Value, args: &[Value]) {
         let operands = [
             self.parts(args[0]),
             self.parts(args[1]),

@@ -5,10 +5,8 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 
 use super::emit::CraneliftEmitter;
 use super::mask::MaskRepr;
+use crate::ssa::fp_env::CR0_PLAIN;
 use crate::ssa::{FCond, FpEnvOp, Op, Value};
-
-/// `%cr0` that means nearest-even and denormals kept for all three float widths.
-const CR0_PLAIN: u64 = 0x4C0;
 
 const fn float_cc(cond: FCond) -> FloatCC {
     match cond {
@@ -51,7 +49,7 @@ impl CraneliftEmitter<'_> {
         let result = if self.target.fma {
             self.lanewise(&operands, |e, v| e.ins().fma(v[0], v[1], v[2]))
         } else {
-            let cr0 = self.iconst(cranelift_codegen::ir::types::I32, CR0_PLAIN);
+            let cr0 = self.iconst(cranelift_codegen::ir::types::I32, CR0_PLAIN.into());
             self.call_fp_env(FpEnvOp::Fma, cr0, ty, &operands, ty)
         };
         self.bind(out, result);

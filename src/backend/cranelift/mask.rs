@@ -403,7 +403,7 @@ impl CraneliftEmitter<'_> {
     }
 
     /// Piece-wise choice: `a` where `mask` is set, else zero.
-    pub(crate) fn kept(&mut self, mask: V, a: V) -> V {
+    pub(super) fn kept(&mut self, mask: V, a: V) -> V {
         let ty = self.type_of(a);
         match self.complemented(mask) {
             Some(opposite) => {

@@ -8,10 +8,8 @@ use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::types::padded_lanes;
 use super::vectors::low_bits;
 use crate::backend::SCALE_BIAS;
+use crate::ssa::fp_env::CR0_PLAIN;
 use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Lane, Op, Ty, UnOp, Value};
-
-/// `%cr0` that means nearest-even and denormals kept for all three float widths.
-const CR0_PLAIN: u32 = 0x4C0;
 
 const fn int_predicate(cond: ICond) -> IntPredicate {
     match cond {

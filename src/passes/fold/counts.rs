@@ -49,7 +49,7 @@ fn plus_itself(f: &Function, v: Value, by: u64) -> Option<Value> {
     of(a, b).or_else(|| of(b, a))
 }
 
-/// What is shifted down by so many bits.
+/// The `x` of `x >> by`.
 fn down(f: &Function, v: Value, by: u64) -> Option<Value> {
     let (x, count) = bin(f, v, BinOp::LShr)?;
     (uniform_const(f, count) == Some(by)).then(|| f.resolve(x))

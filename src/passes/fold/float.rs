@@ -2,12 +2,13 @@
 
 use super::super::edit::{Rewriter, unary as un, uniform_const};
 use super::{Action, Subject};
-use crate::ssa::{BinOp, Conv, FpEnvOp, Lane, Op, UnOp};
+use crate::ssa::{BinOp, Conv, FpEnvOp, Lane, Op, UnOp, fp_env};
 use Action::{Become, Same};
 
-/// Rounding and denormal bits of `%cr0`, and their value for "nearest even, all denormals kept".
-const CR0_FLOAT: u64 = 0x4f0;
-const CR0_PLAIN: u64 = 0x4c0;
+/// [`fp_env::CR0_PLAIN`].
+const CR0_PLAIN: u64 = fp_env::CR0_PLAIN as u64;
+/// Rounding and denormal bits of `%cr0`.
+const CR0_FLOAT: u64 = CR0_PLAIN | fp_env::CR0_ROUNDING as u64;
 
 fn one(lane: Lane) -> u64 {
     match lane {

@@ -30,7 +30,7 @@ pub struct Generator {
 
 const INTS: [Lane; 4] = [Lane::I8, Lane::I16, Lane::I32, Lane::I64];
 const FLOATS: [Lane; 2] = [Lane::F32, Lane::F64];
-const ICONDS: [ICond; 10] = [
+pub const ICONDS: [ICond; 10] = [
     ICond::Eq,
     ICond::Ne,
     ICond::Slt,
