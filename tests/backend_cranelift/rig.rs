@@ -1,5 +1,6 @@
 //! Compiles SSA and runs it against hand-made contexts.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -86,10 +87,29 @@ pub struct Guarded {
 
 const PAGE: usize = 4096;
 
+thread_local! {
+    /// Mappings to use again, by their pages. Some tests make 100,000 of them, and threads that map memory wait for each other.
+    static SPARE: RefCell<[Vec<*mut u8>; 4]> = const { RefCell::new([const { Vec::new() }; 4]) };
+}
+
 impl Guarded {
-    /// `len` bytes flush against the page after them.
+    /// `len` bytes of zero, flush against the page after them.
     pub fn new(len: usize) -> Guarded {
         let pages = len.div_ceil(PAGE).max(1);
+        let spare = SPARE.with_borrow_mut(|spare| spare.get_mut(pages - 1).and_then(Vec::pop));
+        let map = spare.map_or_else(|| Guarded::map(pages), |map| Guarded::clear(map, pages));
+        Guarded { map, pages, len }
+    }
+
+    /// Zeroes what a mapping has from its last use.
+    fn clear(map: *mut u8, pages: usize) -> *mut u8 {
+        // SAFETY: the pages between the first and the last are writable, and nothing else has them.
+        unsafe { map.add(PAGE).write_bytes(0, pages * PAGE) };
+        map
+    }
+
+    /// Maps pages, between two that cannot be accessed.
+    fn map(pages: usize) -> *mut u8 {
         let total = (pages + 2) * PAGE;
         // SAFETY: a fresh private mapping.
         let map = unsafe {
@@ -111,11 +131,7 @@ impl Guarded {
             )
             .unwrap();
         }
-        Guarded {
-            map: map.cast(),
-            pages,
-            len,
-        }
+        map.cast()
     }
 
     /// With contents.
@@ -159,7 +175,17 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`.
+        let kept = SPARE.try_with(|spare| match spare.borrow_mut().get_mut(self.pages - 1) {
+            Some(spare) if spare.len() < 64 => {
+                spare.push(self.map);
+                true
+            }
+            _ => false,
+        });
+        if kept == Ok(true) {
+            return;
+        }
+        // SAFETY: the mapping made in `map`, which nothing uses any more.
         unsafe { munmap(self.map.cast(), (self.pages + 2) * PAGE).unwrap() }
     }
 }

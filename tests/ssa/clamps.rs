@@ -276,7 +276,7 @@ fn function(seed: u64) -> Function {
 fn saturating_sums_keep_the_meaning() {
     use BinOp::{SAddSat, SSubSat, UAddSat, USubSat};
     let mut found = [0; 4];
-    let seeds = visa_test_common::share(6000, 10);
+    let seeds = visa_test_common::share(6000, 16);
     for seed in 0..seeds {
         let g = unchanged_by(
             &["gvn", "fold", "gvn", "fold", "dce"],

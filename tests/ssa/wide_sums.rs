@@ -306,7 +306,7 @@ fn function(seed: u64) -> Function {
 #[test]
 fn sums_and_shifts_in_halves_keep_the_meaning() {
     let mut found = [0; 4];
-    let seeds = visa_test_common::share(4000, 10);
+    let seeds = visa_test_common::share(4000, 16);
     for seed in 0..seeds {
         let g = unchanged_by(
             &["gvn", "fold", "gvn", "vector-combine", "fold", "gvn", "dce"],
