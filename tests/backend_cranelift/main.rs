@@ -9,6 +9,7 @@ mod limits;
 mod memory;
 mod narrow;
 mod ops;
+mod pointers;
 mod races;
 mod random;
 mod rig;

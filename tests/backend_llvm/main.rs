@@ -18,6 +18,8 @@ mod narrow;
 mod objects;
 #[path = "../backend_cranelift/ops.rs"]
 mod ops;
+#[path = "../backend_cranelift/pointers.rs"]
+mod pointers;
 #[path = "../backend_cranelift/races.rs"]
 mod races;
 #[path = "../backend_cranelift/random.rs"]

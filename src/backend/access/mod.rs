@@ -44,7 +44,7 @@ pub(super) use group::{AccessGroup, Root};
 pub(super) use how::{AffineAccess, Any, By, How, Stored, auto_gather};
 pub(super) use limits::{Limits, MaskedStores, Scope, Speculation};
 pub(super) use local_shape::{Ids, Sum};
-pub(super) use place::{FLAT_OFFSET, Lanes, Marked, Place, Region, message_place};
+pub(super) use place::{FLAT_OFFSET, Lanes, Marked, Place, Region, message_place, pointer_of};
 pub use plan::AccessPlan;
 pub(super) use plan::{Segment, Step, Versions};
 pub(super) use scaled::Scaled;

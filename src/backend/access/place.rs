@@ -3,7 +3,7 @@
 use visa_runtime::abi::message;
 
 use super::consts;
-use crate::ssa::{Function, Lane, Space, Value};
+use crate::ssa::{BinOp, Function, Input, Lane, Op, Space, Ty, Value};
 
 pub(in crate::backend) use visa_runtime::abi::FLAT_OFFSET;
 
@@ -146,5 +146,18 @@ pub(in crate::backend) const fn message_place(space: Space) -> u32 {
         Space::ScratchMarks => message::SCRATCH | message::MARKS,
         Space::RegsMarks => message::REGS | message::MARKS,
         Space::FlatMarks => message::FLAT | message::MARKS,
+    }
+}
+
+/// The pointer that a scalar address is a sum with, and its offset in the payload.
+pub(in crate::backend) fn pointer_of(f: &Function, address: Value) -> Option<(Value, u32)> {
+    let sum = f.def_inst(address)?;
+    let pointer = |&v: &Value| match f.def_inst(v)?.op {
+        Op::Input(Input::Payload(offset)) if f.ty(v) == Ty::I64 => Some((v, offset)),
+        _ => None,
+    };
+    match sum.op {
+        Op::Binary(BinOp::Add) => sum.args.iter().find_map(pointer),
+        _ => None,
     }
 }

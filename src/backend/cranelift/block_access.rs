@@ -6,9 +6,11 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use visa_runtime::abi::message;
 
+use super::context::Key;
 use super::emit::{CraneliftEmitter, DATA};
 use super::memory::Region;
 use super::value::{piece_type, scalar_type};
+use crate::backend::access::{FLAT_OFFSET, Place, pointer_of};
 use crate::ssa::{BlockAccess, Lane, Ty, Value};
 
 /// Operands of a block access.
@@ -16,6 +18,7 @@ struct BlockOperands {
     access: BlockAccess,
     cond: Value,
     addr: V,
+    address: Value,
     surface: V,
     region: Region,
 }
@@ -38,6 +41,7 @@ impl CraneliftEmitter<'_> {
             access,
             cond: args[0],
             addr: self.scalar(args[1]),
+            address: args[1],
             surface,
             region,
         }
@@ -133,6 +137,8 @@ impl CraneliftEmitter<'_> {
 
     /// Branches to `whole` with a pointer when the condition holds and all bytes are inside, else
     /// to `not`. Both end with a jump.
+    ///
+    /// An address without a tag is inside if its whole distance from the base is. The tag is taken off where it is not.
     fn whole_or_not(
         &mut self,
         block: &BlockOperands,
@@ -142,35 +148,73 @@ impl CraneliftEmitter<'_> {
         let fast = self.new_block();
         let slow = self.new_cold_block();
         let base = self.base(block.region);
-        let size = self.size(block.region);
-        let offset = if block.access.space.is_flat() {
-            self.flat_offset(block.addr)
+        let bytes = block.ty().bytes();
+        let at = self.func.dfg.append_block_param(fast, types::I64);
+        if block.access.space.is_flat() {
+            let limit = self.flat_limit(bytes);
+            let tagged = self.new_cold_block();
+            let distance = self.distance_from_base(block);
+            let ok = self.enabled_below(block, distance, limit);
+            let arg = [ir::BlockArg::Value(distance)];
+            self.ins().brif(ok, fast, &arg, tagged, &[]);
+            self.block = tagged;
+            let plain = self.ins().band_imm_u(distance, FLAT_OFFSET.cast_signed());
+            let ok = self.enabled_below(block, plain, limit);
+            let arg = [ir::BlockArg::Value(plain)];
+            self.ins().brif(ok, fast, &arg, slow, &[]);
         } else {
-            self.ins().uextend(types::I64, block.addr)
-        };
-        let bytes = i64::from(block.ty().bytes());
-        // offset <= size - bytes, written so that neither side wraps.
-        let fits = self
-            .ins()
-            .icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, size, bytes);
-        let room = self.ins().iadd_imm_s(size, -bytes);
-        let below = self
-            .ins()
-            .icmp(IntCC::UnsignedLessThanOrEqual, offset, room);
-        let ok = self.ins().band(fits, below);
-        let ok = match self.scalar_const(block.cond) {
-            Some(1) => ok,
-            _ => {
-                let cond = self.scalar(block.cond);
-                self.ins().band(ok, cond)
-            }
-        };
-        self.branch(ok, fast, slow);
+            let limit = self.limit(block.region, bytes);
+            let ok = self.enabled_below(block, block.addr, limit);
+            let offset = self.ins().uextend(types::I64, block.addr);
+            let arg = [ir::BlockArg::Value(offset)];
+            self.ins().brif(ok, fast, &arg, slow, &[]);
+        }
         self.side(fast, |e| {
-            let pointer = e.ins().iadd(base, offset);
+            let pointer = e.ins().iadd(base, at);
             whole(e, pointer);
         });
         self.side(slow, not);
+    }
+
+    fn enabled_below(&mut self, block: &BlockOperands, offset: V, limit: V) -> V {
+        let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
+        match self.scalar_const(block.cond) {
+            Some(1) => inside,
+            _ => {
+                let cond = self.scalar(block.cond);
+                self.ins().band(inside, cond)
+            }
+        }
+    }
+
+    /// A scalar address less the base of device memory, with what is in the tag. Pointers of the payload are taken from the base once a call.
+    fn distance_from_base(&mut self, block: &BlockOperands) -> V {
+        let base = Region::Known(Place::Flat);
+        let Some((payload, pointer, rest)) = self.pointer_and_rest(block) else {
+            let base = self.base(base);
+            return self.ins().isub(block.addr, base);
+        };
+        let pointer = self.hoisted(Key::FromBase(payload), |e| {
+            let base = e.base(base);
+            e.ins().isub(pointer, base)
+        });
+        self.ins().iadd(pointer, rest)
+    }
+
+    /// The address as a pointer, with its offset in the payload, and the rest. That is taken from the sum that was made, as only that is sure to
+    /// be there in all versions of a block.
+    fn pointer_and_rest(&mut self, block: &BlockOperands) -> Option<(u32, V, V)> {
+        let (pointer, payload) = pointer_of(self.f, block.address)?;
+        let pointer = self.scalar(pointer);
+        let sum = self.func.dfg.value_def(block.addr).inst()?;
+        if self.func.dfg.insts[sum].opcode() != ir::Opcode::Iadd {
+            return None;
+        }
+        match *self.func.dfg.inst_args(sum) {
+            [a, b] if a == pointer => Some((payload, pointer, b)),
+            [a, b] if b == pointer => Some((payload, pointer, a)),
+            _ => None,
+        }
     }
 
     /// Calls `each` with pointer and byte offset of every element that is inside, when the

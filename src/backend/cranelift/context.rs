@@ -66,6 +66,8 @@ pub(super) enum Key {
     LastGroup,
     /// Bytes of the payload.
     Payload(u32, Type),
+    /// A pointer of the payload, less the base of device memory.
+    FromBase(u32),
     /// Base of a surface with a constant index.
     SurfaceBase(u8),
     /// Its size, at most `u32::MAX`.

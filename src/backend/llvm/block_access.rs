@@ -2,12 +2,18 @@
 //!
 //! One test decides for the whole block. If it fails, a loop goes through the elements.
 
+use std::mem::offset_of;
+
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
+use visa_runtime::abi::LaunchCtx;
+
+use super::context::{Field, Key};
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Region;
-use crate::backend::access::Place;
+use crate::backend::access::{FLAT_OFFSET, Place, pointer_of};
 use crate::ssa::{BlockAccess, Ty, Value};
 
 /// Operands of a block access.
@@ -16,6 +22,7 @@ struct BlockOperands<'c> {
     access: BlockAccess,
     cond: V<'c>,
     addr: V<'c>,
+    address: Value,
     surface: V<'c>,
     region: Region<'c>,
 }
@@ -41,6 +48,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             access,
             cond: self.get(args[0])?,
             addr: self.get(args[1])?,
+            address: args[1],
             region: self.region(access.space, surface)?,
             surface: match surface {
                 Some(s) => self.get(s)?,
@@ -57,9 +65,8 @@ impl<'c> LlvmEmitter<'c, '_> {
         }
         let block = self.block_operands(access, args)?;
         let ty = block.ty();
-        let (ok, whole) = self.whole_block(&block)?;
-        let (fast, slow, done) = self.two_ways(ok)?;
-        self.at(fast);
+        let (whole, fast, slow) = self.whole_block(&block)?;
+        let done = self.new_block();
         let a = self.load_value(ty, whole)?;
         self.jump(done)?;
         self.at(slow);
@@ -98,9 +105,8 @@ impl<'c> LlvmEmitter<'c, '_> {
             return self.store_value(data, Ty::vector(access.elem, access.n), pointer);
         }
         let block = self.block_operands(access, args)?;
-        let (ok, whole) = self.whole_block(&block)?;
-        let (fast, slow, done) = self.two_ways(ok)?;
-        self.at(fast);
+        let (whole, _, slow) = self.whole_block(&block)?;
+        let done = self.new_block();
         self.store_value(data, block.ty(), whole)?;
         self.jump(done)?;
         self.at(slow);
@@ -130,23 +136,87 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.offset_const(registers, i64::from(at))
     }
 
-    /// Whether the condition holds and all bytes are inside, and the pointer to them then.
-    fn whole_block(&mut self, block: &BlockOperands<'c>) -> EmitResult<(V<'c>, PointerValue<'c>)> {
+    /// Goes on where the condition holds and all bytes are inside, with the pointer to them: in the first block, and in the other where not.
+    ///
+    /// An address without a tag is inside if its whole distance from the base is. The tag is taken off where it is not.
+    fn whole_block(
+        &mut self,
+        block: &BlockOperands<'c>,
+    ) -> EmitResult<(PointerValue<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
         let base = self.base(block.region)?;
-        let size = self.size(block.region)?;
+        let limit = self.limit(block.region, block.ty().bytes())?.into();
+        let (fast, slow) = (self.new_block(), self.new_block());
         let offset = if block.flat() {
-            self.flat_offset(block.addr)?
+            let tagged = self.new_block();
+            let distance = self.distance_from_base(block)?;
+            let ok = self.enabled_below(block, distance, limit)?;
+            let here = self.here()?;
+            self.branch_likely(ok, fast, tagged, true)?;
+            self.at(tagged);
+            let plain = self.op2(I::And, distance, self.i64(FLAT_OFFSET))?;
+            let ok = self.enabled_below(block, plain, limit)?;
+            self.branch(ok, fast, slow)?;
+            self.at(fast);
+            let phi = self.b.build_phi(self.cx.i64_type(), "\0")?;
+            phi.add_incoming(&[(&distance, here), (&plain, tagged)]);
+            phi.as_basic_value()
         } else {
-            self.resize(block.addr, 64)?
+            let ok = self.enabled_below(block, block.addr, limit)?;
+            let offset = self.resize(block.addr, 64)?;
+            self.branch_likely(ok, fast, slow, true)?;
+            self.at(fast);
+            offset
         };
-        let bytes = i64::from(block.ty().bytes());
-        // offset <= size - bytes, written so that neither side wraps.
-        let fits = self.icmp(IntPredicate::UGE, size, self.i64(bytes.cast_unsigned()))?;
-        let room = self.add_const(self.as_int(size)?, -bytes)?;
-        let below = self.icmp(IntPredicate::ULE, offset, room)?;
-        let ok = self.op2(I::And, fits, below)?;
-        let ok = self.op2(I::And, ok, block.cond)?;
-        Ok((ok, self.offset(base, self.as_int(offset)?)?))
+        Ok((self.offset(base, self.as_int(offset)?)?, fast, slow))
+    }
+
+    fn enabled_below(
+        &mut self,
+        block: &BlockOperands<'c>,
+        offset: V<'c>,
+        limit: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let inside = self.icmp(IntPredicate::ULT, offset, limit)?;
+        match self.as_int(block.cond)?.get_zero_extended_constant() {
+            Some(1) => Ok(inside),
+            _ => self.op2(I::And, inside, block.cond),
+        }
+    }
+
+    /// A scalar address less the base of device memory, with what is in the tag. Pointers of the payload are taken from the base once a call.
+    fn distance_from_base(&mut self, block: &BlockOperands<'c>) -> EmitResult<V<'c>> {
+        let at = offset_of!(LaunchCtx, flat_base);
+        let Some((payload, pointer, rest)) = self.pointer_and_rest(block)? else {
+            let base = self.launch_field(at, Field::I64)?;
+            return self.op2(I::Sub, block.addr, base);
+        };
+        let pointer = self.hoisted(Key::FromBase(payload), |e| {
+            let base = e.launch_field(at, Field::I64)?;
+            e.op2(I::Sub, pointer, base)
+        })?;
+        self.op2(I::Add, pointer, rest)
+    }
+
+    /// The address as a pointer, with its offset in the payload, and the rest. That is taken from the sum that was made, as only that is sure to
+    /// be there in all versions of a block.
+    fn pointer_and_rest(
+        &mut self,
+        block: &BlockOperands<'c>,
+    ) -> EmitResult<Option<(u32, V<'c>, V<'c>)>> {
+        let Some((pointer, payload)) = pointer_of(self.f, block.address) else {
+            return Ok(None);
+        };
+        let pointer = self.get(pointer)?;
+        let sum = self.as_int(block.addr)?.as_instruction();
+        let Some(sum) = sum.filter(|sum| sum.get_opcode() == I::Add) else {
+            return Ok(None);
+        };
+        let [a, b] = [0, 1].map(|n| sum.get_operand(n).and_then(|operand| operand.value()));
+        Ok(match (a, b) {
+            (Some(a), Some(b)) if a == pointer => Some((payload, pointer, b)),
+            (Some(a), Some(b)) if b == pointer => Some((payload, pointer, a)),
+            _ => None,
+        })
     }
 
     /// Calls `each` with pointer and byte offset of every element that is inside, when the condition holds; under a fault

@@ -43,6 +43,8 @@ pub(super) enum Key {
     LastGroup,
     /// Bytes of the payload.
     Payload(u32, Ty),
+    /// A pointer of the payload, less the base of device memory.
+    FromBase(u32),
     /// The function's slot for messages.
     Message,
     /// Base of a surface with a constant index.
