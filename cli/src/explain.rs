@@ -218,6 +218,14 @@ fn split(remark: &Remark) -> Option<Split> {
         Decision::NotStripMined(why) => {
             (false, format!("the loop runs for all lanes at once: {why}"))
         }
+        Decision::ScalarTail { lanes } => (
+            true,
+            format!("the loop goes on lane by lane when {lanes} lanes are left, or fewer"),
+        ),
+        Decision::NoScalarTail(why) => (
+            false,
+            format!("the loop runs for all lanes until the last has left: {why}"),
+        ),
         Decision::Versioned { accesses } => (
             true,
             format!(

@@ -238,6 +238,10 @@ impl Kernel {
             Some(splits) => options.merge_splits = splits,
             None => drop(options.disabled.insert("merge-splits")),
         }
+        // Faults are recorded with their lanes, which scalar loads do not have.
+        if oob != OobPolicy::ReadZeroSkipWrite {
+            options.disabled.insert("scalar-tails");
+        }
         passes::optimize(&mut f, &options).map_err(|e| internal(e.to_string()))?;
         Ok(f)
     }

@@ -31,6 +31,10 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("vector-combine", |f, _| vector_combine::run(f)),
     ("dot-products", |f, _| dot_products::run(f)),
     ("inductions", |f, _| inductions::run(f)),
+    ("scalar-tails", |f, options| match options.checks() {
+        true => 0,
+        false => strip_mine::tails::run(f),
+    }),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
         merge_splits::run(f, options.merge_splits)
@@ -78,6 +82,7 @@ pub const ORDER: &[&str] = &[
     "vector-combine",
     "dot-products",
     "inductions",
+    "scalar-tails",
     "strip-mine",
     "cfg",
     "merge-splits",
@@ -110,6 +115,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
     ("dot-products", &["gvn", "dce"]),
     ("inductions", &["fold", "gvn", "dce"]),
+    ("scalar-tails", &["fold", "cfg", "gvn", "fold", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];
 
@@ -153,6 +159,11 @@ impl Default for PassOptions {
 }
 
 impl PassOptions {
+    /// Whether accesses are checked, and what they do wrong is told of each lane.
+    const fn checks(&self) -> bool {
+        self.check_buffers || self.check_races || self.check_init
+    }
+
     /// None but the [`MANDATORY`] ones.
     pub fn none() -> Self {
         PassOptions {

@@ -48,6 +48,13 @@ pub enum Decision {
     },
     /// A loop runs for all lanes at once.
     NotStripMined(&'static str),
+    /// A loop goes on lane by lane.
+    ScalarTail {
+        /// When so many lanes are left, or fewer.
+        lanes: u16,
+    },
+    /// A loop runs for all lanes until the last has left.
+    NoScalarTail(&'static str),
     /// A block is there twice: once for when one test holds for its accesses.
     Versioned {
         /// Accesses that the test is about.

@@ -85,7 +85,8 @@ pub fn observe_for(f: &Function, seed: u64, fuel: u64) -> Observed {
         }
     };
     thread.frame.truncate(FRAME as usize);
-    thread.frame.drain(..f.regs_bytes as usize);
+    let registers = thread.frame.len().min(f.regs_bytes as usize);
+    thread.frame.drain(..registers);
     Observed {
         outcome,
         waits,

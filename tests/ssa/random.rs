@@ -63,11 +63,13 @@ fn optimised_functions_keep_the_meaning() {
     );
 }
 
-/// But `strip-mine`: its loops carry many values, and `strip_mine` makes random ones.
+/// But `strip-mine` and `scalar-tails`: their loops carry many values, or load for some lanes only, and `strip_mine` makes random ones.
 #[test]
 fn every_pass_changes_some_random_function() {
     let names = PASSES.iter().chain(MANDATORY).map(|&(name, _)| name);
-    let mut idle: BTreeSet<_> = names.filter(|&name| name != "strip-mine").collect();
+    let mut idle: BTreeSet<_> = names
+        .filter(|name| !["strip-mine", "scalar-tails"].contains(name))
+        .collect();
     for seed in 0.. {
         let stats = optimize(&mut function(seed), &PassOptions::default()).unwrap();
         for changed in stats.iter().filter(|s| s.changes > 0) {

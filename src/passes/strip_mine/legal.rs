@@ -4,10 +4,14 @@
 //! strip leaves earlier than the whole. For that to show nowhere, its lanes must be *frozen*: from there
 //! on, each vector that leaves the loop only changes by selects under masks that these lanes are not in.
 
+use rustc_hash::FxHashSet;
+
 use super::{Leaving, Loop, MAX_INSTS, PRESSURE, STRIP};
 use crate::passes::edit::const_lanes;
 use crate::ssa::dom::DomTree;
-use crate::ssa::{BinOp, Block, BlockCall, Function, InstData, Lane, Op, Term, Value, ValueDef};
+use crate::ssa::{
+    BinOp, Block, BlockCall, Function, InstData, Lane, Op, Space, Term, Value, ValueDef,
+};
 
 /// How far chains of selects and conjunctions are followed.
 const DEPTH: usize = 12;
@@ -18,7 +22,23 @@ struct Drained<'a> {
     edge: &'a BlockCall,
 }
 
+/// What lanes that have left keep.
+struct Frozen {
+    live: Option<Value>,
+    carriers: Vec<Value>,
+}
+
+/// What is to be made of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Copies for some of the lanes each. Lanes see each other's stores in program order, so loops have no memory accesses.
+    Strips,
+    /// Its last lanes run one by one. It may load, as nothing in it stores.
+    Tail,
+}
+
 struct Check<'a> {
+    purpose: Purpose,
     f: &'a Function,
     header: Block,
     blocks: &'a [Block],
@@ -27,8 +47,13 @@ struct Check<'a> {
     lanes: u16,
 }
 
-/// The loop of these blocks, header first, if it may run strip by strip and gains by it; else why not.
-pub(super) fn check(f: &Function, dom: &DomTree, blocks: Vec<Block>) -> Result<Loop, &'static str> {
+/// The loop of these blocks, header first, if its lanes may run apart and it gains by that; else why not.
+pub(super) fn check(
+    f: &Function,
+    dom: &DomTree,
+    blocks: Vec<Block>,
+    purpose: Purpose,
+) -> Result<Loop, &'static str> {
     let header = blocks[0];
     let insts: usize = blocks.iter().map(|&b| f.block(b).insts.len()).sum();
     if insts > MAX_INSTS || header == Function::ENTRY {
@@ -38,17 +63,11 @@ pub(super) fn check(f: &Function, dom: &DomTree, blocks: Vec<Block>) -> Result<L
     if lanes <= STRIP || !lanes.is_multiple_of(STRIP) {
         return Err("a thread has no more lanes than a strip");
     }
-    let check = Check {
-        f,
-        header,
-        inside: made_inside(f, &blocks),
-        blocks: &blocks,
-        lanes,
-    };
+    let check = Check::new(f, &blocks, purpose);
     if !check.lane_wise() {
         return Err("an operation of the loop accesses memory or mixes lanes");
     }
-    if check.pressure() < PRESSURE {
+    if purpose == Purpose::Strips && check.pressure() < PRESSURE {
         return Err("the loop carries few vectors: nothing is gained");
     }
     if !check.used_inside_only(dom) {
@@ -63,16 +82,24 @@ pub(super) fn check(f: &Function, dom: &DomTree, blocks: Vec<Block>) -> Result<L
         .map(|n| check.leaving(&exits, n))
         .collect::<Option<Vec<Leaving>>>()
         .ok_or("a scalar that the loop makes leaves it")?;
-    if !check.frozen(&exits, &leaving) {
-        return Err("lanes may change after they have left, while others go on");
-    }
+    let frozen = check
+        .frozen(&exits, &leaving)
+        .ok_or("lanes may change after they have left, while others go on")?;
     Ok(Loop {
         header,
         blocks,
         exit,
         lanes,
         leaving,
+        live: frozen.live,
+        carriers: frozen.carriers,
     })
+}
+
+/// True if lanes load from addresses that come from memory, as those of rows of a sparse matrix do: any other is likely affine, and one load
+/// for all lanes.
+pub(super) fn loads_where_loads_say(f: &Function, blocks: &[Block]) -> bool {
+    Check::new(f, blocks, Purpose::Tail).loads_where_loads_say()
 }
 
 fn made_inside(f: &Function, blocks: &[Block]) -> Vec<bool> {
@@ -87,6 +114,17 @@ fn made_inside(f: &Function, blocks: &[Block]) -> Vec<bool> {
 }
 
 impl<'a> Check<'a> {
+    fn new(f: &'a Function, blocks: &'a [Block], purpose: Purpose) -> Check<'a> {
+        Check {
+            purpose,
+            f,
+            header: blocks[0],
+            inside: made_inside(f, blocks),
+            blocks,
+            lanes: f.simd,
+        }
+    }
+
     fn is_inside(&self, v: Value) -> bool {
         self.inside[v.0 as usize]
     }
@@ -129,6 +167,10 @@ impl<'a> Check<'a> {
             | Op::Splat
             | Op::FpEnv(_)
             | Op::Poll => true,
+            Op::Load(m) => {
+                let memory = matches!(m.space, Space::Flat | Space::Surface | Space::Slm);
+                self.purpose == Purpose::Tail && memory
+            }
             Op::Bitcast => lanes(data.args[0]) == lanes(data.results[0]),
             // Only as the condition of a branch, which is looked at by itself.
             Op::MaskAny => self.only_branches_on(data.results[0]),
@@ -175,6 +217,35 @@ impl<'a> Check<'a> {
         seen.iter().map(units).sum()
     }
 
+    fn loads_where_loads_say(&self) -> bool {
+        let loads = self.insts().filter(|data| matches!(data.op, Op::Load(_)));
+        let mut left: Vec<Value> = loads.filter_map(|data| data.args.get(1).copied()).collect();
+        let mut seen = FxHashSet::default();
+        while let Some(v) = left.pop() {
+            let ty = self.f.ty(v);
+            if ty.is_scalar() || ty.lane == Lane::I1 || !seen.insert(v) {
+                continue;
+            }
+            match self.f.def(v) {
+                ValueDef::Param(block, n) if self.blocks.contains(&block) => {
+                    let blocks = self.f.order.iter();
+                    let targets = blocks.flat_map(|&b| self.f.block(b).term.targets());
+                    let given = targets.filter(|call| call.block == block);
+                    left.extend(given.filter_map(|call| call.args.get(n as usize).copied()));
+                }
+                ValueDef::Result(..) => match self.f.def_inst(v) {
+                    Some(data) if matches!(data.op, Op::Load(_)) => return true,
+                    Some(data) if data.op.is_lane_wise() || data.op == Op::Bitcast => {
+                        left.extend(&data.args);
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// Nothing after the loop reads its values but through parameters.
     fn used_inside_only(&self, dom: &DomTree) -> bool {
         let outside = dom.rpo().iter().filter(|b| !self.blocks.contains(b));
@@ -210,26 +281,30 @@ impl<'a> Check<'a> {
         (self.f.ty(first).lanes == self.lanes).then_some(Leaving::Vector)
     }
 
-    /// Lanes that are in no mask any more keep what leaves the loop.
-    fn frozen(&self, exits: &[&'a BlockCall], leaving: &[Leaving]) -> bool {
-        let Some(drained) = self.drained() else {
-            return false;
-        };
-        let vectors: Vec<usize> = (0..leaving.len())
-            .filter(|&n| leaving[n] == Leaving::Vector)
-            .collect();
-        if drained.is_empty() || vectors.is_empty() {
-            return true;
+    /// What keeps that which leaves the loop, for lanes that are in no mask any more; `None` where something may not be kept.
+    fn frozen(&self, exits: &[&'a BlockCall], leaving: &[Leaving]) -> Option<Frozen> {
+        let drained = self.drained()?;
+        let vectors = leaving.iter().enumerate();
+        let mut vectors = vectors.filter(|&(_, &l)| l == Leaving::Vector).peekable();
+        if drained.is_empty() || vectors.peek().is_none() {
+            let live = match drained.is_empty() {
+                true => None,
+                false => self.live_mask(&drained),
+            };
+            let carriers = Vec::new();
+            return Some(Frozen { live, carriers });
         }
-        let Some(live) = self.live_mask(&drained) else {
-            return false;
+        let live = self.live_mask(&drained)?;
+        let carrier = |(n, _): (usize, &Leaving)| {
+            let params = self.f.block(self.header).params.iter().enumerate();
+            let ty = self.f.ty(exits[0].args[n]);
+            let mut carriers = params.filter(|&(_, &p)| self.f.ty(p) == ty);
+            let found = carriers.find(|&(k, &p)| self.carries(exits, &drained, live, n, k, p))?;
+            Some(*found.1)
         };
-        vectors.iter().all(|&n| {
-            let carriers = self.f.block(self.header).params.iter().enumerate();
-            carriers
-                .filter(|&(_, &p)| self.f.ty(p) == self.f.ty(exits[0].args[n]))
-                .any(|(k, &p)| self.carries(exits, &drained, live, n, k, p))
-        })
+        let carriers = vectors.map(carrier).collect::<Option<_>>()?;
+        let live = Some(live);
+        Some(Frozen { live, carriers })
     }
 
     /// Branches on empty masks; `None` where one goes anywhere but out of the loop.
@@ -297,7 +372,7 @@ impl<'a> Check<'a> {
             })
     }
 
-    /// Outside of `mask`, `v` is `old`: it is made from it by selects under masks within `mask`.
+    /// Outside of `mask`, `v` is `old`: it is made from it by selects under masks within `mask`, or is a mask that gets lanes of `mask`.
     fn keeps(&self, v: Value, old: Value, mask: Value, depth: usize) -> bool {
         if v == old {
             return true;
@@ -306,6 +381,13 @@ impl<'a> Check<'a> {
             Some(data) if data.op == Op::Select && depth > 0 => {
                 self.within(data.args[0], mask, DEPTH)
                     && self.keeps(data.args[2], old, mask, depth - 1)
+            }
+            Some(data) if data.op == Op::Binary(BinOp::Or) && depth > 0 => {
+                let (a, b) = (data.args[0], data.args[1]);
+                let added = |added, kept| {
+                    self.within(added, mask, DEPTH) && self.keeps(kept, old, mask, depth - 1)
+                };
+                self.f.ty(v).lane == Lane::I1 && (added(a, b) || added(b, a))
             }
             _ => false,
         }

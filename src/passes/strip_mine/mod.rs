@@ -15,6 +15,9 @@
 
 mod copy;
 mod legal;
+pub(super) mod tails;
+
+use legal::Purpose;
 
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
@@ -40,6 +43,11 @@ struct Loop {
     lanes: u16,
     /// What each parameter of the exit receives.
     leaving: Vec<Leaving>,
+    /// The parameter of the header that says which lanes are in the loop. They only become fewer.
+    live: Option<Value>,
+    /// For each parameter of the exit that receives a vector of the loop, the parameter of the header that has what lanes leave with
+    /// which are in the loop no more. Empty if there is no such test.
+    carriers: Vec<Value>,
 }
 
 /// What a parameter of the exit block receives on the edges out of a loop.
@@ -58,7 +66,7 @@ pub(super) fn run(f: &mut Function) -> usize {
     for blocks in innermost(&dom) {
         let blocks = with_ways_out(f, &dom, blocks);
         let line = line(f, &blocks);
-        let decision = match legal::check(f, &dom, blocks) {
+        let decision = match legal::check(f, &dom, blocks, Purpose::Strips) {
             Ok(l) => {
                 copy::strip_mine(f, &l);
                 changes += 1;
