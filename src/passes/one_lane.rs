@@ -83,8 +83,11 @@ fn pick(r: &mut Rewriter, v: Value, lane: u16, depth: usize) -> Value {
     let known = r.f.def_inst(v).map(|d| (d.op.clone(), d.args.clone()));
     match known {
         Some((Op::Splat, args)) => args[0],
-        // Addresses are a base and a constant for each lane; masks are the execution mask and a constant.
-        Some((Op::Binary(op @ (BinOp::Add | BinOp::And)), args)) if depth > 0 => {
+        // Addresses are a base and a constant for each lane; masks are the execution mask and a constant. An execution mask that is an
+        // `and` itself stays one vector, so that `join-stores` finds the lanes of the same mask.
+        Some((Op::Binary(op @ (BinOp::Add | BinOp::And)), args))
+            if depth > 0 && args.iter().any(|&a| has_known_lane(r.f, a, depth - 1)) =>
+        {
             let args = args.iter().map(|&a| pick(r, a, lane, depth - 1)).collect();
             r.emit(Op::Binary(op), args, scalar)
         }
@@ -94,5 +97,22 @@ fn pick(r: &mut Rewriter, v: Value, lane: u16, depth: usize) -> Value {
             r.emit(Op::Convert(Conv::ZExt), vec![narrow], scalar)
         }
         _ => r.emit(Op::ExtractLane(lane), vec![v], scalar),
+    }
+}
+
+/// True for a value of which a lane is another scalar than an element of the whole vector.
+fn has_known_lane(f: &Function, v: Value, depth: usize) -> bool {
+    if f.ty(v).is_scalar() || const_lanes(f, v).is_some() {
+        return true;
+    }
+    let Some(data) = f.def_inst(v) else {
+        return false;
+    };
+    match data.op {
+        Op::Splat => true,
+        Op::Binary(BinOp::Add | BinOp::And) | Op::Convert(Conv::ZExt) if depth > 0 => {
+            data.args.iter().any(|&a| has_known_lane(f, a, depth - 1))
+        }
+        _ => false,
     }
 }

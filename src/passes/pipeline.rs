@@ -109,7 +109,8 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("division", &["fold", "gvn", "dce"]),
     ("half-calls", &["dce"]),
     ("one-lane-stores", &["fold", "gvn", "dce"]),
-    ("join-stores", &["fold", "gvn", "dce"]),
+    // Lanes of an address that a scalar store read by themselves are now read under its mask.
+    ("join-stores", &["fold", "gvn", "masks", "dce"]),
     ("registers", &["fold", "gvn", "dce"]),
     // What it finds to be constants may have been carried around loops.
     ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
