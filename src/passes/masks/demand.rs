@@ -23,7 +23,9 @@ use super::facts::{Facts, Part, Without, window};
 use crate::passes::edit::uniform_const;
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
-use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, UnOp, Value, ValueDef};
+use crate::ssa::{
+    BinOp, Block, Function, Inst, InstData, Lane, Op, Space, UnOp, Value, ValueDef,
+};
 
 /// Observed lanes of a vector; of a scalar, nothing or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +110,18 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     }
     unobserved.iter().for_each(|argument| argument.clear(f));
     replacements.len() + unobserved.len()
+}
+
+fn is_registers_load(op: &Op) -> bool {
+    matches!(op, Op::Load(access) if access.space == Space::Regs)
+}
+
+/// Lanes that a memory access sees.
+fn enabled(access: &InstData) -> Demand {
+    Demand::Under(Seen::lanes(Part {
+        mask: access.args[0],
+        first: 0,
+    }))
 }
 
 /// Demand of a vector by that of a view of it in other lanes.
@@ -381,12 +395,9 @@ impl Pass<'_> {
     fn effect(&mut self, i: Inst) {
         let data = self.f.inst(i);
         let under = match data.op {
-            Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => {
-                Demand::Under(Seen::lanes(Part {
-                    mask: data.args[0],
-                    first: 0,
-                }))
-            }
+            // A load from registers reports nothing: of its addresses, lanes count whose result does.
+            Op::Load(_) if is_registers_load(&data.op) => Demand::Nothing,
+            Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => enabled(data),
             _ => Demand::All,
         };
         for (n, &a) in data.args.iter().enumerate() {
@@ -397,6 +408,10 @@ impl Pass<'_> {
     /// Passes the demand of a result on to the operands.
     fn operands(&mut self, i: Inst, d: Demand) {
         let data = self.f.inst(i);
+        if is_registers_load(&data.op) {
+            let seen = self.loaded(i, d);
+            self.raise(data.args[1], seen);
+        }
         if data.op.has_effect() {
             return;
         }
@@ -419,6 +434,21 @@ impl Pass<'_> {
                     self.raise(a, Demand::All);
                 }
             }
+        }
+    }
+
+    /// Lanes of the addresses of a load that are observed: the enabled ones, or of these the ones of which the result is.
+    fn loaded(&mut self, i: Inst, d: Demand) -> Demand {
+        let data = self.f.inst(i);
+        let mask = Part {
+            mask: self.f.resolve(data.args[0]),
+            first: 0,
+        };
+        let lanes = self.f.ty(mask.mask).lanes;
+        match d {
+            Demand::Nothing => Demand::Nothing,
+            Demand::Under(seen) if seen.per == 1 && self.is_within(seen, mask, lanes) => d,
+            _ => enabled(data),
         }
     }
 
