@@ -228,6 +228,9 @@ fn binary(f: &Function, op: BinOp, data: &InstData, r: Value, known: &[Spacing])
             let lanes = f.ty(a).lanes;
             map(x, |s, g| extended(s, g, r, (lanes, c.count_ones())))
         }
+        (BinOp::UMin, Some(c)) if saturates(c, lane, f.ty(r).lanes, x) => {
+            map(x, |s, _| affine(lane, s, true))
+        }
         _ => {
             let cause = match op {
                 BinOp::Mul => Cause::Factor,
@@ -248,6 +251,19 @@ pub(super) fn same_bits(op: BinOp, c: u64, lane: Lane, x: Spacing) -> bool {
         _ => c,
     };
     stride != 0 && u64::BITS - changed.leading_zeros() <= stride.trailing_zeros()
+}
+
+/// Farthest from the end of all addresses that a limit is which keeps the elements of a message from wrapping around.
+const END: u64 = 64;
+
+/// True for a limit that only keeps a sum afterwards from wrapping, with lanes that move up: no address in bounds reaches it, so a test
+/// that none does holds.
+pub(super) fn saturates(limit: u64, lane: Lane, lanes: u16, x: Spacing) -> bool {
+    let Spacing::Affine { stride, .. } = x else {
+        return false;
+    };
+    let span = i128::from(stride) * i128::from(lanes.saturating_sub(1));
+    stride > 0 && lane.mask() - limit < END && span <= i128::from(limit)
 }
 
 /// What probably holds where lanes have one of two values: one that is the same in all lanes is a limit, which few lanes reach.

@@ -175,6 +175,8 @@ impl AddressEmitter<'_> {
                 self.offset(r, args[0], skip)
             }
             Op::Binary(BinOp::Add) => self.sum(r, args[0], args[1]),
+            // Below the limit, which is tested, it is the number itself, and keeps its distance from others.
+            Op::Binary(BinOp::UMin) if self.stride(v) != 0 => args[0],
             op => r.emit(op.clone(), args.clone(), ty),
         };
         let limits = match data.op {
@@ -186,6 +188,10 @@ impl AddressEmitter<'_> {
             }
             _ => false,
         };
+        if let (Op::Binary(BinOp::UMin), true) = (&data.op, self.stride(v) != 0) {
+            let test = self.below(r, args[0], &data.args);
+            guard = self.both(r, guard, Some(test));
+        }
         let from = data.args.first().copied();
         if let (true, Some(from)) = (limits, from)
             && self.stride(from) != 0
@@ -240,6 +246,16 @@ impl AddressEmitter<'_> {
         let distance = r.emit(Op::Binary(BinOp::Sub), vec![last, base], ty);
         let expected = r.constant(ty, span as u64 & ty.lane.mask());
         r.emit(Op::ICmp(ICond::Eq), vec![distance, expected], Ty::BOOL)
+    }
+
+    /// Tests that no lane of a number, the first of which is `first`, is above a limit, nor wraps below it.
+    fn below(&self, r: &mut Rewriter, first: Value, args: &[Value]) -> Value {
+        let ty = r.f.ty(first);
+        let limit = uniform_const(r.f, args[1]).unwrap_or(0);
+        // The limit is not below what all lanes together span.
+        let end = limit.wrapping_sub(self.span(r.f, args[0]).cast_unsigned());
+        let end = r.constant(ty, end & ty.lane.mask());
+        r.emit(Op::ICmp(ICond::Ule), vec![first, end], Ty::BOOL)
     }
 
     /// Distance of the last lane from the first.
