@@ -3,7 +3,7 @@
 use super::super::edit::{
     Rewriter, binary as bin, const_lanes, lanes_op, spread_mask, unary as un, uniform_const,
 };
-use super::{Action, Subject, clamps, counts, fields, offsets, range, rotates};
+use super::{Action, Subject, clamps, counts, fields, masks, offsets, range, rotates};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -418,6 +418,9 @@ pub(super) fn icmp(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         (ICond::Ugt, 0) => return Some(Become(Op::ICmp(ICond::Ne), vec![a, b])),
         (ICond::Ule, 0) => return Some(Become(Op::ICmp(ICond::Eq), vec![a, b])),
         _ => {}
+    }
+    if let Some(mask) = masks::compared(r, s, (cond, b)) {
+        return Some(mask);
     }
     if !matches!(cond, ICond::Eq | ICond::Ne) {
         return None;

@@ -1,8 +1,8 @@
-//! Selects and reductions of masks.
+//! Selects, comparisons of what masks select, and reductions of masks.
 
 use super::super::edit::{Rewriter, unary as un, uniform_const};
 use super::{Action, Subject};
-use crate::ssa::{BinOp, Function, Op, UnOp, Value};
+use crate::ssa::{BinOp, Function, ICond, Op, Ty, UnOp, Value, eval};
 use Action::{Become, Same};
 
 pub(super) fn select(r: &mut Rewriter, s: &Subject) -> Option<Action> {
@@ -62,6 +62,56 @@ fn of_masks(r: &mut Rewriter, s: &Subject, m: Value, a: Value, b: Value) -> Opti
         return and(m, a);
     }
     None
+}
+
+/// Selects, one in another, that a comparison is looked for behind.
+const CHOICES: usize = 4;
+
+/// A comparison with a constant of what a mask chooses, where that is another constant for some lanes, is mask algebra. Compilers keep
+/// conditions in registers so: `or` of two is a select of 1 under one where the other has chosen 1 or 0.
+pub(super) fn compared(r: &mut Rewriter, s: &Subject, with: (ICond, Value)) -> Option<Action> {
+    choice(r.f, s.args[0], s.ty)?;
+    Some(Same(holds(r, s.args[0], s.ty, with, CHOICES)))
+}
+
+/// Mask and sides of a select of which one is a constant.
+fn choice(f: &Function, v: Value, masks: Ty) -> Option<(Value, Value, Value)> {
+    let data = f.def_inst(v).filter(|d| d.op == Op::Select)?;
+    let [m, a, b] = *data.args.as_slice() else {
+        return None;
+    };
+    let known = [a, b].into_iter().any(|v| uniform_const(f, v).is_some());
+    (known && f.ty(m) == masks).then_some((m, a, b))
+}
+
+/// The mask of lanes for which `v` compares so.
+fn holds(r: &mut Rewriter, v: Value, ty: Ty, with: (ICond, Value), depth: usize) -> Value {
+    if let Some(known) = known(r.f, v, with) {
+        return r.constant(ty, known.into());
+    }
+    let Some((m, a, b)) = choice(r.f, v, ty).filter(|_| depth > 0) else {
+        return r.emit(Op::ICmp(with.0), vec![v, with.1], ty);
+    };
+    let not = |r: &mut Rewriter| r.emit(Op::Unary(UnOp::Not), vec![m], ty);
+    let (op, under, other) = match (known(r.f, a, with), known(r.f, b, with)) {
+        (Some(x), Some(y)) if x == y => return r.constant(ty, x.into()),
+        (Some(true), Some(false)) => return m,
+        (Some(false), Some(true)) => return not(r),
+        (Some(true), _) => (BinOp::Or, m, b),
+        (Some(false), _) => (BinOp::And, not(r), b),
+        (_, Some(true)) => (BinOp::Or, not(r), a),
+        _ => (BinOp::And, m, a),
+    };
+    let other = holds(r, other, ty, with, depth - 1);
+    r.emit(Op::Binary(op), vec![under, other], ty)
+}
+
+/// How a constant compares.
+fn known(f: &Function, v: Value, (cond, with): (ICond, Value)) -> Option<bool> {
+    let scalar = Ty::scalar(f.ty(v).lane);
+    let (x, y) = (uniform_const(f, v)?, uniform_const(f, with)?);
+    let holds = eval::pure_op(&Op::ICmp(cond), &[(scalar, &[x]), (scalar, &[y])], Ty::BOOL);
+    Some(holds == [1])
 }
 
 pub(super) fn reduce(r: &mut Rewriter, s: &Subject) -> Option<Action> {

@@ -23,9 +23,7 @@ use super::facts::{Facts, Part, Without, window};
 use crate::passes::edit::uniform_const;
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
-use crate::ssa::{
-    BinOp, Block, Function, Inst, InstData, Lane, Op, Space, UnOp, Value, ValueDef,
-};
+use crate::ssa::{BinOp, Block, Function, Inst, InstData, Lane, Op, Space, UnOp, Value, ValueDef};
 
 /// Observed lanes of a vector; of a scalar, nothing or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
