@@ -113,7 +113,10 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("join-stores", &["fold", "gvn", "masks", "dce"]),
     ("registers", &["fold", "gvn", "dce"]),
     // What it finds to be constants may have been carried around loops.
-    ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
+    (
+        "vector-combine",
+        &["fold", "gvn", "cfg", "masks", "fold", "dce"],
+    ),
     ("dot-products", &["gvn", "dce"]),
     ("inductions", &["fold", "gvn", "dce"]),
     ("scalar-tails", &["fold", "cfg", "gvn", "fold", "dce"]),
