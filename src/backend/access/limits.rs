@@ -29,7 +29,7 @@ pub(in crate::backend) enum Scope {
 pub(in crate::backend) enum MaskedStores {
     /// The fast version asks whether all lanes are enabled, and stores them one by one if not. That pays where a message is the other way.
     Branch,
-    /// One instruction, for single elements of 8, 16 or 32 lanes one after the other.
+    /// One instruction, for 8, 16 or 32 lanes one after the other, of at most 8 bytes each.
     Instruction,
     /// There are none: the test in front asks whether all lanes are enabled.
     None,
@@ -154,10 +154,12 @@ impl Limits {
         wanted && self.store_loops && access.comps == 1 && lanes > 1
     }
 
-    /// True where an instruction stores the enabled lanes of a packed access.
+    /// True where an instruction stores the enabled lanes of a packed access. Components that make a number together are one element.
     pub(super) fn stores_masked(&self, access: MemAccess, lanes: u16) -> bool {
         let there = self.masked_stores == MaskedStores::Instruction;
-        there && access.comps == 1 && matches!(lanes, 8 | 16 | 32)
+        let bytes = access.elem.bytes() * u32::from(access.comps);
+        let one = access.comps == 1 || matches!(bytes, 2 | 4 | 8);
+        there && one && matches!(lanes, 8 | 16 | 32)
     }
 
     /// True for single elements that go inline, lane by lane, whatever their addresses.

@@ -372,6 +372,16 @@ fn a_store_asks_for_all_lanes_where_it_has_to() {
     assert_eq!(stored(affine(2, 4), &none), Stored::Tested(Value(1)));
     let full = STORE.replace("%1", "%0");
     assert_eq!(strided(one(&full, all, &none)).stored, Stored::All);
+    // Components of a lane are stored under its mask as one number, if they make one.
+    let two = STORE
+        .replace("i32x1", "i32x2")
+        .replace(", %3\n", ", %3, %3\n");
+    let stored = |text: &str, shape| strided(one(text, shape, &PARTS)).stored;
+    assert_eq!(stored(&two, affine(2, 8)), Stored::Enabled);
+    let four = two
+        .replace("i32x2", "i32x4")
+        .replace(", %3\n", ", %3, %3, %3\n");
+    assert_eq!(stored(&four, affine(2, 16)), Stored::Tested(Value(1)));
 }
 
 #[test]

@@ -7,11 +7,11 @@
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::VectorType;
-use inkwell::values::{InstructionOpcode as I, PointerValue};
+use inkwell::values::{InstructionOpcode as I, InstructionValue, PointerValue};
 
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Lanes;
-use super::types::padded_lanes;
+use super::types::{lanes_of, padded_lanes};
 use crate::backend::access::{self, AffineAccess, Stored, Strided, StridedKind};
 use crate::backend::prefetch;
 use crate::ssa::{Inst, MemAccess, Ty, Value};
@@ -88,11 +88,11 @@ impl<'c> LlvmEmitter<'c, '_> {
         }
         let (fast, other, done) = self.two_ways(ok)?;
         self.at(fast);
-        match (alone.stored, data) {
-            (Stored::Enabled, &[v]) => {
+        match alone.stored {
+            Stored::Enabled => {
                 let to = self.affine_pointer(lanes, shape.base)?;
                 let mask = self.get(lanes.mask)?;
-                self.store_masked(mask, v, to)?;
+                self.store_some(access, (lanes.count, mask), data, to)?;
             }
             _ => self.write_strided(access, lanes, shape, strided, data)?,
         }
@@ -396,8 +396,30 @@ impl<'c> LlvmEmitter<'c, '_> {
         Ok(())
     }
 
+    /// Stores the enabled lanes one after the other, each as one number of all its components.
+    pub(super) fn store_some(
+        &mut self,
+        access: MemAccess,
+        (count, mask): (u16, V<'c>),
+        data: &[V<'c>],
+        pointer: PointerValue<'c>,
+    ) -> EmitResult<()> {
+        if let &[v] = data {
+            return self.store_masked(mask, v, pointer);
+        }
+        let bits = 8 * access.elem.bytes() * u32::from(access.comps);
+        let all = self.interleave(data, count)?;
+        let all = self.cast_bits(all, lanes_of(self.int(bits).into(), count))?;
+        self.store_masked(mask, all, pointer)
+    }
+
     /// The components of one lane after those of the other.
     fn interleave(&mut self, data: &[V<'c>], count: u16) -> EmitResult<V<'c>> {
+        if let &[low, high] = data
+            && let Some(whole) = self.whole(low, high)?
+        {
+            return self.narrow(whole, count);
+        }
         let first = *data.first().ok_or("a store of nothing")?;
         let mut all = self.narrow(first, count)?;
         let mut width = count;
@@ -416,4 +438,45 @@ impl<'c> LlvmEmitter<'c, '_> {
         let order = (0..width).map(|i| Some(u32::from(i % comps * count + i / comps)));
         self.shuffle(all, None, &order.collect::<Vec<_>>())
     }
+
+    /// The lanes of twice the size whose halves these are: they lie in memory as they are.
+    fn whole(&self, low: V<'c>, high: V<'c>) -> EmitResult<Option<V<'c>>> {
+        let (Some(whole), Some(shifted)) = (truncated(low), truncated(high)) else {
+            return Ok(None);
+        };
+        let bits = match low {
+            V::VectorValue(v) => v.get_type().get_element_type().into_int_type(),
+            _ => return Ok(None),
+        }
+        .get_bit_width();
+        let V::VectorValue(wide) = whole else {
+            return Ok(None);
+        };
+        let lane = wide.get_type().get_element_type().into_int_type();
+        let by = lane.const_int(u64::from(bits), false);
+        let by = vec![by; wide.get_type().get_size() as usize];
+        let by = VectorType::const_vector(&by);
+        let shift = operation(shifted, I::LShr);
+        let is_high = shift.is_some_and(|shift| {
+            operand(shift, 0) == Some(whole) && operand(shift, 1) == Some(by.into())
+        });
+        Ok((lane.get_bit_width() == 2 * bits && is_high).then_some(whole))
+    }
+}
+
+/// What the low bits are taken of.
+fn truncated<'c>(v: V<'c>) -> Option<V<'c>> {
+    operand(operation(v, I::Trunc)?, 0)
+}
+
+fn operation<'c>(v: V<'c>, op: I) -> Option<InstructionValue<'c>> {
+    let V::VectorValue(v) = v else {
+        return None;
+    };
+    let made = v.as_instruction()?;
+    (made.get_opcode() == op).then_some(made)
+}
+
+fn operand<'c>(of: InstructionValue<'c>, n: u32) -> Option<V<'c>> {
+    of.get_operand(n)?.value()
 }

@@ -65,9 +65,9 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
     ) -> EmitResult<()> {
         let data = self.get_all(Self::data_args(a.access.space, args))?;
         match (at, data.as_slice()) {
-            (InsideAddresses::Strided(to), &[v]) if a.enabled && !self.is_full(args[0]) => {
+            (InsideAddresses::Strided(to), data) if a.enabled && !self.is_full(args[0]) => {
                 let mask = self.get(args[0])?;
-                self.store_masked(mask, v, to)
+                self.store_some(a.access, (a.lanes, mask), data, to)
             }
             _ if a.vec4 => self.write_vec4(a, at, &data),
             (InsideAddresses::Strided(to), data) => {
