@@ -5,6 +5,7 @@
 //! switched off by name, so that a wrong answer can be traced to it. Only `suspend`, which makes the form
 //! that backends expect, always runs. All are near-linear in the size of the function.
 
+mod accumulators;
 mod cfg;
 mod check_aligned;
 mod check_buffers;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce, division,
-    dot_products, fold, gvn, half_calls, if_convert, inductions, join_stores, masks, one_lane,
-    registers, row_split, shape, strip_mine, suspend, uniform, vector_combine,
+    accumulators, cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce,
+    division, dot_products, fold, gvn, half_calls, if_convert, inductions, join_stores, masks,
+    one_lane, registers, row_split, shape, strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 use crate::steps::step;
@@ -29,6 +29,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("join-stores", |f, _| join_stores::run(f)),
     ("registers", |f, _| registers::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
+    ("accumulators", |f, _| accumulators::run(f)),
     ("dot-products", |f, _| dot_products::run(f)),
     ("inductions", |f, _| inductions::run(f)),
     ("scalar-tails", |f, options| match options.checks() {
@@ -80,6 +81,7 @@ pub const ORDER: &[&str] = &[
     "join-stores",
     "registers",
     "vector-combine",
+    "accumulators",
     "dot-products",
     "inductions",
     "scalar-tails",
@@ -117,6 +119,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
         "vector-combine",
         &["fold", "gvn", "cfg", "masks", "fold", "dce"],
     ),
+    ("accumulators", &["fold", "gvn", "cfg", "dce"]),
     ("dot-products", &["gvn", "dce"]),
     ("inductions", &["fold", "gvn", "dce"]),
     ("scalar-tails", &["fold", "cfg", "gvn", "fold", "dce"]),

@@ -1,5 +1,6 @@
 //! The SSA IR: text form, verifier, evaluator and passes.
 
+mod accumulators;
 mod bits;
 mod clamps;
 mod division;
