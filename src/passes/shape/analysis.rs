@@ -256,14 +256,28 @@ pub(super) fn same_bits(op: BinOp, c: u64, lane: Lane, x: Spacing) -> bool {
 /// Farthest from the end of all addresses that a limit is which keeps the elements of a message from wrapping around.
 const END: u64 = 64;
 
+/// Fewest low bits of offsets that are kept of more: those of local memory are shorter.
+const OFFSET_BITS: u32 = 24;
+
 /// True for a limit that only keeps a sum afterwards from wrapping, with lanes that move up: no address in bounds reaches it, so a test
 /// that none does holds.
 pub(super) fn saturates(limit: u64, lane: Lane, lanes: u16, x: Spacing) -> bool {
+    moves_up_to(limit, lanes, x) && lane.mask() - limit < END
+}
+
+/// True for low bits that are kept of a number of 32 bits that is an offset in bounds only if it has no others, with lanes that move up.
+pub(super) fn keeps_offset(mask: u64, lane: Lane, lanes: u16, x: Spacing) -> bool {
+    let low = mask & mask.wrapping_add(1) == 0 && mask.count_ones() >= OFFSET_BITS;
+    lane == Lane::I32 && low && moves_up_to(mask, lanes, x)
+}
+
+/// True for lanes that move up, all of which may be below a limit.
+fn moves_up_to(limit: u64, lanes: u16, x: Spacing) -> bool {
     let Spacing::Affine { stride, .. } = x else {
         return false;
     };
     let span = i128::from(stride) * i128::from(lanes.saturating_sub(1));
-    stride > 0 && lane.mask() - limit < END && span <= i128::from(limit)
+    stride > 0 && span <= i128::from(limit)
 }
 
 /// What probably holds where lanes have one of two values: one that is the same in all lanes is a limit, which few lanes reach.

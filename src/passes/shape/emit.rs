@@ -1,10 +1,10 @@
 //! Scalar bases, guards and "all lanes" conditions, made beside the vectors they belong to.
 
-use super::analysis::{Spacing, first_lane, same_bits};
+use super::analysis::{Spacing, first_lane, keeps_offset, same_bits};
 use crate::passes::edit::{Rewriter, uniform_const};
 use crate::ssa::shape::Affine;
 use crate::ssa::{
-    BinOp, Block, Conv, Function, ICond, Input, Inst, Lane, Op, Term, Ty, Value, ValueDef,
+    BinOp, Block, Conv, Function, ICond, Input, Inst, InstData, Lane, Op, Term, Ty, Value, ValueDef,
 };
 
 /// Scalars made for vectors and masks.
@@ -166,6 +166,7 @@ impl AddressEmitter<'_> {
         let Some(args) = args else {
             return;
         };
+        let limited = self.limited(r.f, &data, v);
         let base = match &data.op {
             Op::Splat => args[0],
             Op::VecConst(_) => r.constant(ty, first_lane(r.f, v)),
@@ -176,19 +177,19 @@ impl AddressEmitter<'_> {
             }
             Op::Binary(BinOp::Add) => self.sum(r, args[0], args[1]),
             // Below the limit, which is tested, it is the number itself, and keeps its distance from others.
-            Op::Binary(BinOp::UMin) if self.stride(v) != 0 => args[0],
+            _ if limited => args[0],
             op => r.emit(op.clone(), args.clone(), ty),
         };
         let limits = match data.op {
             Op::Convert(Conv::SExt | Conv::ZExt) => true,
-            Op::Binary(op @ BinOp::And) => {
+            Op::Binary(op @ BinOp::And) if !limited => {
                 let x = self.spacing[data.args[0].0 as usize];
                 let c = uniform_const(r.f, data.args[1]);
                 !c.is_some_and(|c| same_bits(op, c, ty.lane, x))
             }
             _ => false,
         };
-        if let (Op::Binary(BinOp::UMin), true) = (&data.op, self.stride(v) != 0) {
+        if limited {
             let test = self.below(r, args[0], &data.args);
             guard = self.both(r, guard, Some(test));
         }
@@ -246,6 +247,18 @@ impl AddressEmitter<'_> {
         let distance = r.emit(Op::Binary(BinOp::Sub), vec![last, base], ty);
         let expected = r.constant(ty, span as u64 & ty.lane.mask());
         r.emit(Op::ICmp(ICond::Eq), vec![distance, expected], Ty::BOOL)
+    }
+
+    /// True for the limits of numbers that are the numbers themselves where all lanes are below them.
+    fn limited(&self, f: &Function, data: &InstData, v: Value) -> bool {
+        let (lane, lanes) = (f.ty(v).lane, f.ty(v).lanes);
+        let holds = match data.op {
+            Op::Binary(BinOp::UMin) => return self.stride(v) != 0,
+            Op::Binary(BinOp::And) => keeps_offset,
+            _ => return false,
+        };
+        let limit = uniform_const(f, data.args[1]);
+        limit.is_some_and(|c| holds(c, lane, lanes, self.spacing[data.args[0].0 as usize]))
     }
 
     /// Tests that no lane of a number, the first of which is `first`, is above a limit, nor wraps below it.
