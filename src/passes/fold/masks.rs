@@ -68,9 +68,14 @@ fn of_masks(r: &mut Rewriter, s: &Subject, m: Value, a: Value, b: Value) -> Opti
 const CHOICES: usize = 4;
 
 /// A comparison with a constant of what a mask chooses, where that is another constant for some lanes, is mask algebra. Compilers keep
-/// conditions in registers so: `or` of two is a select of 1 under one where the other has chosen 1 or 0.
+/// conditions in registers so: `or` of two is a select of 1 under one where the other has chosen 1 or 0. What is compared in another way
+/// with a value that is not known may be a part of a minimum or a maximum.
 pub(super) fn compared(r: &mut Rewriter, s: &Subject, with: (ICond, Value)) -> Option<Action> {
-    choice(r.f, s.args[0], s.ty)?;
+    let (_, a, b) = choice(r.f, s.args[0], s.ty)?;
+    let both = [a, b].iter().all(|&v| uniform_const(r.f, v).is_some());
+    if !both && !matches!(with.0, ICond::Eq | ICond::Ne) {
+        return None;
+    }
     Some(Same(holds(r, s.args[0], s.ty, with, CHOICES)))
 }
 
