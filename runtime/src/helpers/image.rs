@@ -4,6 +4,7 @@ use super::atomic::one;
 use crate::abi::{GroupCtx, ImageTable, image as code};
 use crate::image::lanes::sample as in_lanes;
 use crate::image::sample::{ImageLane, access, bound, outside};
+use crate::image::write::write as write_lanes;
 
 /// Lanes of a message, at most.
 const LANES: usize = 32;
@@ -33,6 +34,14 @@ pub(crate) unsafe extern "C" fn image(
         // SAFETY: images are bound as the ABI says, and the block has seven rows.
         if unsafe { in_lanes(view, sampler, (lanes as usize, enabled), block) } {
             return 0;
+        }
+    }
+    if let (code::WRITE, 0, Some(view)) = (op, shape & code::CHECK, view) {
+        let channels = shape >> code::CHANNEL_SHIFT & 0xF;
+        // SAFETY: as above.
+        let beyond = unsafe { write_lanes(view, channels, (lanes as usize, enabled), block) };
+        if let Some(beyond) = beyond {
+            return beyond;
         }
     }
     let mut faulting = 0;

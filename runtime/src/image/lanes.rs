@@ -128,7 +128,7 @@ pub(super) unsafe fn sample_in(
 }
 
 /// True if 32 bits are enough for the offsets of all texels.
-fn is_small(image: &Image) -> bool {
+pub(super) fn is_small(image: &Image) -> bool {
     let last = (0..image.axes as usize).try_fold(0u64, |sum, k| {
         let span = u64::from(image.extent[k]).checked_mul(image.pitch[k])?;
         sum.checked_add(span)

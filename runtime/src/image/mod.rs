@@ -16,6 +16,7 @@ mod lod;
 pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
+pub(crate) mod write;
 
 use std::fmt;
 use std::str::FromStr;

@@ -494,3 +494,116 @@ fn all_lanes_are_each_lane() {
     }
     assert!(counts.iter().all(|&n| n > 1000), "{counts:?}");
 }
+
+/// A texel's component: of all kinds for integers, and mostly near the limits of normalised ones, or between two of their numbers.
+fn component(random: &mut Random) -> u32 {
+    let odd = [f32::NAN, -f32::NAN, f32::INFINITY, -0.0, 1e-40, 0.5, 1e30];
+    match random.bits() % 4 {
+        0 => odd[random.bits() as usize % odd.len()].to_bits(),
+        1 => (((random.bits() % 512) as f32 - 128.0) / 255.0 * 0.5).to_bits(),
+        2 => (random.bits() as f32 / (1_u64 << 30) as f32 - 1.0).to_bits(),
+        _ => random.bits() << (random.bits() % 2) >> (random.bits() % 32),
+    }
+}
+
+/// Writes texels for all lanes at once and for each lane by itself, and compares what is in memory. Whether it was done.
+fn compare_writes(
+    (images, memory): (&crate::abi::ImageTable, [&mut [u8]; 2]),
+    what: &str,
+    random: &mut Random,
+) -> bool {
+    use super::sample::{ImageLane, access, bound, outside};
+    use crate::abi::image::WRITE;
+    let lanes = [1, 4, 7, 8, 16, 32][random.bits() as usize % 6];
+    let row = usize::next_multiple_of(lanes, 4);
+    let coordinates = (0..3 * row).map(|_| match random.bits() % 16 {
+        0 => u32::MAX - random.bits() % 2,
+        1 => 1 << (random.bits() % 32),
+        _ => random.bits() % 8,
+    });
+    let mut block: Vec<u32> = coordinates.collect();
+    block.extend((0..4 * row).map(|_| component(random)));
+    let enabled = random.bits() << 3 ^ random.bits();
+    let channels = if random.bits().is_multiple_of(4) {
+        random.bits() & 15
+    } else {
+        15
+    };
+    let [at_once, each] = memory;
+    let mut table = images.clone();
+    table.images[0].base = at_once.as_mut_ptr();
+    let (view, sampler) = bound(&table, 0, 0);
+    let lanes_of = (lanes, enabled);
+    // SAFETY: the memory has the image's bytes, and the block seven rows.
+    let done = unsafe { super::write::write(view.unwrap(), channels, lanes_of, block.as_ptr()) };
+    let Some(beyond) = done else {
+        return false;
+    };
+    table.images[0].base = each.as_mut_ptr();
+    let (view, _) = bound(&table, 0, 0);
+    let mut expected = 0;
+    for lane in (0..lanes).filter(|&lane| enabled >> lane & 1 != 0) {
+        let at = [0, 1, 2].map(|k| block[k * row + lane]);
+        let data = [3, 4, 5, 6].map(|k| block[k * row + lane]);
+        let op = WRITE;
+        expected |= u32::from(outside(view, op, at)) << lane;
+        let one = ImageLane {
+            op,
+            channels,
+            at,
+            data,
+        };
+        // SAFETY: the memory has the image's bytes.
+        unsafe { access(view, sampler, &one) };
+    }
+    assert_eq!(beyond, expected, "{what}, {lanes} lanes");
+    assert_eq!(at_once, each, "{what}, {lanes} lanes");
+    true
+}
+
+/// In formats and images with and without what [`super::write`] knows, aligned and not.
+#[test]
+fn all_lanes_write_as_each_lane() {
+    let device = DeviceMemory::with_capacity(1 << 20).unwrap();
+    let mut random = Random(2);
+    let names = "r8unorm rg8unorm rgba8unorm rgba8snorm rgba8uint r8int r16unorm rg16snorm rgba16unorm rgba16int r32float \
+                 rg32float rgba32float rgba32uint r32int rgba16float rg16float rgba8int r16uint";
+    let kinds = [
+        (ImageKind::D1, [13, 1, 1]),
+        (ImageKind::D2, [7, 5, 1]),
+        (ImageKind::D3, [3, 4, 5]),
+        (ImageKind::D2Array, [3, 4, 2]),
+    ];
+    let mut counts = [0; 2];
+    for (name, (kind, extent)) in names
+        .split_whitespace()
+        .flat_map(|name| kinds.map(|kind| (name, kind)))
+    {
+        for order in [Order::Rgba, Order::Bgra, Order::Alpha, Order::Srgba] {
+            let Some(format) = format(name).ordered(order) else {
+                continue;
+            };
+            let shape = ImageShape {
+                kind,
+                format,
+                extent,
+            };
+            let bytes = shape.bytes().unwrap();
+            let buffer = device.alloc_flush_end(bytes).unwrap();
+            let mut table = SurfaceTable::new();
+            table.bind_image(0, &buffer, &shape).unwrap();
+            // SAFETY: the table has images and lives on.
+            let images = unsafe { (*table.images()).clone() };
+            let size = bytes as usize + 1;
+            let mut memory: [Vec<u8>; 2] = [0; 2].map(|byte| vec![byte; size]);
+            for n in 0..24 {
+                let first = n % 2;
+                let parts = memory.each_mut().map(|all| &mut all[first..][..size - 1]);
+                let what = format!("{format} {kind:?} from byte {first} on");
+                let done = compare_writes((&images, parts), &what, &mut random);
+                counts[usize::from(done)] += 1;
+            }
+        }
+    }
+    assert!(counts.iter().all(|&n| n > 500), "{counts:?}");
+}
