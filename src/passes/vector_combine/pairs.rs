@@ -2,9 +2,13 @@
 //!
 //! Compilers leave away the half that an operation does not change: `x | 1` is an operation on the low halves alone. It is made one on
 //! the whole lanes, with a constant that changes nothing in the other half, where a pair has its result as an operand.
+//!
+//! Halves that were computed by themselves and put together, maybe for a shift of the whole lanes, are halves of these from there on: `x | x << n`
+//! takes both. An operation needs one operand that is known to be a half of lanes without that, so that nothing is split that was not.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::halves::put_together;
 use super::words::{half_of, is_low_half, scalar_half};
 use crate::passes::edit::{binary, const_lanes, lanes_op, uniform_const};
 use crate::ssa::dom::reverse_post_order;
@@ -29,6 +33,8 @@ struct Half {
     /// Lanes with the same other half: those that operations on this half alone began with.
     root: WholeLanes,
     high: bool,
+    /// Whether it was there before the lanes, which were put together from it.
+    is_source: bool,
 }
 
 /// An operand of an operation on halves.
@@ -151,6 +157,23 @@ fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
         }
     }
     for &i in &f.block(b).insts {
+        if let Some(&whole) = f.inst(i).results.first()
+            && let Some((low, high)) = put_together(f, whole)
+            && low != high
+        {
+            for (v, high) in [(low, false), (high, true)] {
+                let whole = WholeLanes::Value(whole);
+                let half = Half {
+                    whole,
+                    root: whole,
+                    high,
+                    is_source: true,
+                };
+                if half_of(f, v).is_none() {
+                    halves.entry(v).or_insert(half);
+                }
+            }
+        }
         if let Some((x, c, carried)) = high_product(f, i)
             && let Some(&low) = carried
                 .and_then(|product| words.get(&product))
@@ -254,7 +277,13 @@ fn add(
     let whole = WholeLanes::Pair(pairs.len());
     for (v, high) in [(low, false), (high, true)] {
         let root = whole;
-        halves.insert(v, Half { whole, root, high });
+        let half = Half {
+            whole,
+            root,
+            high,
+            is_source: false,
+        };
+        halves.insert(v, half);
     }
     pairs.push(Pair {
         at,
@@ -304,6 +333,10 @@ fn on_halves(f: &Function, halves: &Halves, i: Inst) -> Option<(Key, bool, Vec<A
         parts.push(part);
         args.push(arg);
     }
+    let from_lanes = |arg: &Arg| matches!(arg, Arg::Half(half) if !half.is_source);
+    if !args.iter().any(from_lanes) {
+        return None;
+    }
     Some(((data.op.clone(), parts), kind?, args))
 }
 
@@ -312,8 +345,12 @@ fn half_in(f: &Function, halves: &Halves, v: Value) -> Option<Half> {
     halves.get(&v).copied().or_else(|| {
         let (x, high) = half_of(f, v)?;
         let whole = WholeLanes::Value(x);
-        let root = whole;
-        Some(Half { whole, root, high })
+        Some(Half {
+            whole,
+            root: whole,
+            high,
+            is_source: false,
+        })
     })
 }
 

@@ -10,7 +10,7 @@ use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 type Source = (Value, u16);
 
 /// Operations that are looked through from a shuffle.
-const DEPTH: usize = 5;
+const DEPTH: usize = 8;
 /// Shuffles that a lane is followed through.
 const FOLLOWED: usize = 16;
 /// Fewest lanes that are worth it.
