@@ -157,23 +157,7 @@ fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
         }
     }
     for &i in &f.block(b).insts {
-        if let Some(&whole) = f.inst(i).results.first()
-            && let Some((low, high)) = put_together(f, whole)
-            && low != high
-        {
-            for (v, high) in [(low, false), (high, true)] {
-                let whole = WholeLanes::Value(whole);
-                let half = Half {
-                    whole,
-                    root: whole,
-                    high,
-                    is_source: true,
-                };
-                if half_of(f, v).is_none() {
-                    halves.entry(v).or_insert(half);
-                }
-            }
-        }
+        put_halves(f, i, &mut halves);
         if let Some((x, c, carried)) = high_product(f, i)
             && let Some(&low) = carried
                 .and_then(|product| words.get(&product))
@@ -263,6 +247,28 @@ fn is_made_before(
             .get(&made)
             .is_none_or(|at| position.get(&low).is_some_and(|low| at < low)),
         _ => true,
+    }
+}
+
+/// Notes halves that an instruction puts together as halves of what it makes.
+fn put_halves(f: &Function, i: Inst, halves: &mut Halves) {
+    let Some(&lanes) = f.inst(i).results.first() else {
+        return;
+    };
+    let Some((low, high)) = put_together(f, lanes).filter(|(low, high)| low != high) else {
+        return;
+    };
+    for (v, high) in [(low, false), (high, true)] {
+        let whole = WholeLanes::Value(lanes);
+        let half = Half {
+            whole,
+            root: whole,
+            high,
+            is_source: true,
+        };
+        if half_of(f, v).is_none() {
+            halves.entry(v).or_insert(half);
+        }
     }
 }
 
