@@ -220,7 +220,9 @@ fn split(remark: &Remark) -> Option<Split> {
         }
         Decision::ScalarTail { lanes } => (
             true,
-            format!("the loop goes on lane by lane when {lanes} lanes are left, or fewer"),
+            format!(
+                "once at most {lanes} lanes are left in the loop, they run one after the other"
+            ),
         ),
         Decision::NoScalarTail(why) => (
             false,

@@ -465,7 +465,8 @@ pub type Message =
 ///
 /// `shape` is the operation of [`mod@image`], the lane count << 8 and what else stands there. Of `surface` and `sampler` the
 /// low bytes count. `block` is 16-byte aligned and has seven rows of a dword a lane, padded to 16 bytes: coordinates u, v, r,
-/// and four channels or operands, which results replace. Lanes that are not enabled touch nothing and get zeros. What a write leaves there is unspecified.
+/// and four channels or operands, which results replace. Lanes that are not enabled touch nothing and get zeros.
+/// What a write leaves there is not specified.
 ///
 /// The result has a bit for each enabled lane of a read, write, atomic or comparison that is outside. Reads there give what
 /// missing channels give, writes do nothing.

@@ -48,9 +48,9 @@ pub enum Decision {
     },
     /// A loop runs for all lanes at once.
     NotStripMined(&'static str),
-    /// A loop goes on lane by lane.
+    /// The last lanes of a loop run one after the other.
     ScalarTail {
-        /// When so many lanes are left, or fewer.
+        /// Most lanes that are left then.
         lanes: u16,
     },
     /// A loop runs for all lanes until the last has left.

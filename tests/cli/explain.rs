@@ -86,6 +86,27 @@ fn passes_that_are_left_out_decide_nothing() {
 }
 
 #[test]
+fn last_lanes_run_one_by_one_where_no_lane_is_reported() {
+    let tail = |more: &[&str]| {
+        let explained = Explained::new("pointers", "chase_sum", more);
+        explained.says(
+            "split",
+            "what",
+            "8 lanes are left in the loop, they run one",
+        )
+    };
+    assert!(tail(&[]));
+    for more in [
+        ["--check", "memory"],
+        ["--check", "race"],
+        ["--check", "init"],
+        ["--no-pass", "scalar-tails"],
+    ] {
+        assert!(!tail(&more), "{more:?}");
+    }
+}
+
+#[test]
 fn text_names_lines_and_instructions() {
     let file = "tests/kernels/bin/skl/gather.zebin";
     let text = ok(&["explain", file, "--kernel", "gather"]).stdout;

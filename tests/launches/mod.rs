@@ -5,6 +5,7 @@ mod implicit;
 mod rows;
 mod shapes;
 mod stop;
+mod tails;
 
 use std::sync::Barrier;
 use std::thread;

@@ -26,11 +26,11 @@ impl Text {
     }
 
     fn vector(&self) -> String {
-        format!("<{} x i32>", self.lanes)
+        self.lanes_of("i32")
     }
 
     fn mask(&self) -> String {
-        format!("<{} x i1>", self.lanes)
+        self.lanes_of("i1")
     }
 
     fn constant(&mut self, lanes: &[u64]) -> String {
@@ -81,7 +81,7 @@ impl Text {
             "i64" => "sext",
             _ => "trunc",
         };
-        self.line(&self.of(lane), &format!("{op} {v}"))
+        self.line(&self.lanes_of(lane), &format!("{op} {v}"))
     }
 
     /// The other way round.
@@ -95,7 +95,7 @@ impl Text {
         self.line(&self.vector(), &format!("{op} {v}"))
     }
 
-    fn of(&self, lane: &str) -> String {
+    fn lanes_of(&self, lane: &str) -> String {
         format!("<{} x {lane}>", self.lanes)
     }
 
@@ -195,7 +195,7 @@ fn body(t: &mut Text, kinds: &[&str], outside: &[String], mask: &str) -> String 
         .collect();
     let list = params.iter().zip(kinds);
     let list: Vec<String> = list
-        .map(|(p, kind)| format!("{p}: {}", t.of(kind)))
+        .map(|(p, kind)| format!("{p}: {}", t.lanes_of(kind)))
         .collect();
     let _ = writeln!(
         t.out,
@@ -249,7 +249,7 @@ fn body(t: &mut Text, kinds: &[&str], outside: &[String], mask: &str) -> String 
     );
     let exits = kinds[..out].iter().map(|kind| {
         t.next += 1;
-        format!("%{}: {}", t.next - 1, t.of(kind))
+        format!("%{}: {}", t.next - 1, t.lanes_of(kind))
     });
     exits.collect::<Vec<String>>().join(", ")
 }
@@ -262,7 +262,7 @@ fn updated(
     scope: &[String],
     mask: &str,
 ) -> String {
-    let ty = t.of(kind);
+    let ty = t.lanes_of(kind);
     let new = t.packed(new, kind);
     let under = match t.rng.below(24) {
         0 => return new,

@@ -446,6 +446,28 @@ fn compare_lanes(images: &crate::abi::ImageTable, what: &str, random: &mut Rando
     counts
 }
 
+/// Images of several kinds in each of the formats with each of the orders that it can have.
+fn shapes(names: &str, orders: &[Order]) -> Vec<ImageShape> {
+    let kinds = [
+        (ImageKind::D1, [13, 1, 1]),
+        (ImageKind::D2, [7, 5, 1]),
+        (ImageKind::D3, [3, 4, 5]),
+        (ImageKind::D2Array, [3, 4, 2]),
+    ];
+    let formats = names.split_whitespace().flat_map(|name| {
+        let ordered = orders.iter();
+        ordered.filter_map(move |&order| format(name).ordered(order))
+    });
+    let shape = |format| {
+        kinds.map(|(kind, extent)| ImageShape {
+            kind,
+            format,
+            extent,
+        })
+    };
+    formats.flat_map(shape).collect()
+}
+
 /// Texels of random bits, in formats and images with and without what [`super::lanes`] knows, at coordinates of all kinds.
 #[test]
 fn all_lanes_are_each_lane() {
@@ -453,43 +475,25 @@ fn all_lanes_are_each_lane() {
     let mut random = Random(1);
     let names = "r8unorm rg8unorm rgba8unorm rgba8snorm rgba8uint r8int r16unorm rg16snorm rgba16unorm rgba16int r32float \
                  rg32float rgba32float rgba32uint r32int rgba16float";
-    let kinds = [
-        (ImageKind::D1, [13, 1, 1]),
-        (ImageKind::D2, [7, 5, 1]),
-        (ImageKind::D3, [3, 4, 5]),
-        (ImageKind::D2Array, [3, 4, 2]),
-    ];
     let mut counts = [0; 2];
-    for (name, (kind, extent)) in names
-        .split_whitespace()
-        .flat_map(|name| kinds.map(|kind| (name, kind)))
-    {
-        for order in [Order::Rgba, Order::Bgra, Order::Alpha] {
-            let Some(format) = format(name).ordered(order) else {
-                continue;
-            };
-            let shape = ImageShape {
-                kind,
-                format,
-                extent,
-            };
-            let bytes = shape.bytes().unwrap();
-            let buffer = memory.alloc_flush_end(bytes + 1).unwrap();
-            let contents: Vec<u8> = (0..=bytes).map(|_| random.bits() as u8).collect();
-            buffer.write(0, &contents).unwrap();
-            let mut table = SurfaceTable::new();
-            table.bind_image(0, &buffer, &shape).unwrap();
-            bind_samplers(&mut table);
-            // SAFETY: the table has images and lives on.
-            let mut images = unsafe { (*table.images()).clone() };
-            let first = images.images[0].base;
-            // Only one of two such images can have aligned texels, unless they are single bytes.
-            for by in 0..2 {
-                images.images[0].base = first.wrapping_add(by);
-                let what = format!("{format} {kind:?} from byte {by} on");
-                let found = compare_lanes(&images, &what, &mut random);
-                counts = [counts[0] + found[0], counts[1] + found[1]];
-            }
+    for shape in shapes(names, &[Order::Rgba, Order::Bgra, Order::Alpha]) {
+        let ImageShape { kind, format, .. } = shape;
+        let bytes = shape.bytes().unwrap();
+        let buffer = memory.alloc_flush_end(bytes + 1).unwrap();
+        let contents: Vec<u8> = (0..=bytes).map(|_| random.bits() as u8).collect();
+        buffer.write(0, &contents).unwrap();
+        let mut table = SurfaceTable::new();
+        table.bind_image(0, &buffer, &shape).unwrap();
+        bind_samplers(&mut table);
+        // SAFETY: the table has images and lives on.
+        let mut images = unsafe { (*table.images()).clone() };
+        let first = images.images[0].base;
+        // Only one of two such images can have aligned texels, unless they are single bytes.
+        for by in 0..2 {
+            images.images[0].base = first.wrapping_add(by);
+            let what = format!("{format} {kind:?} from byte {by} on");
+            let found = compare_lanes(&images, &what, &mut random);
+            counts = [counts[0] + found[0], counts[1] + found[1]];
         }
     }
     assert!(counts.iter().all(|&n| n > 1000), "{counts:?}");
@@ -568,41 +572,26 @@ fn all_lanes_write_as_each_lane() {
     let mut random = Random(2);
     let names = "r8unorm rg8unorm rgba8unorm rgba8snorm rgba8uint r8int r16unorm rg16snorm rgba16unorm rgba16int r32float \
                  rg32float rgba32float rgba32uint r32int rgba16float rg16float rgba8int r16uint";
-    let kinds = [
-        (ImageKind::D1, [13, 1, 1]),
-        (ImageKind::D2, [7, 5, 1]),
-        (ImageKind::D3, [3, 4, 5]),
-        (ImageKind::D2Array, [3, 4, 2]),
-    ];
     let mut counts = [0; 2];
-    for (name, (kind, extent)) in names
-        .split_whitespace()
-        .flat_map(|name| kinds.map(|kind| (name, kind)))
-    {
-        for order in [Order::Rgba, Order::Bgra, Order::Alpha, Order::Srgba] {
-            let Some(format) = format(name).ordered(order) else {
-                continue;
-            };
-            let shape = ImageShape {
-                kind,
-                format,
-                extent,
-            };
-            let bytes = shape.bytes().unwrap();
-            let buffer = device.alloc_flush_end(bytes).unwrap();
-            let mut table = SurfaceTable::new();
-            table.bind_image(0, &buffer, &shape).unwrap();
-            // SAFETY: the table has images and lives on.
-            let images = unsafe { (*table.images()).clone() };
-            let size = bytes as usize + 1;
-            let mut memory: [Vec<u8>; 2] = [0; 2].map(|byte| vec![byte; size]);
-            for n in 0..24 {
-                let first = n % 2;
-                let parts = memory.each_mut().map(|all| &mut all[first..][..size - 1]);
-                let what = format!("{format} {kind:?} from byte {first} on");
-                let done = compare_writes((&images, parts), &what, &mut random);
-                counts[usize::from(done)] += 1;
-            }
+    for shape in shapes(
+        names,
+        &[Order::Rgba, Order::Bgra, Order::Alpha, Order::Srgba],
+    ) {
+        let ImageShape { kind, format, .. } = shape;
+        let bytes = shape.bytes().unwrap();
+        let buffer = device.alloc_flush_end(bytes).unwrap();
+        let mut table = SurfaceTable::new();
+        table.bind_image(0, &buffer, &shape).unwrap();
+        // SAFETY: the table has images and lives on.
+        let images = unsafe { (*table.images()).clone() };
+        let size = bytes as usize + 1;
+        let mut memory: [Vec<u8>; 2] = [0; 2].map(|byte| vec![byte; size]);
+        for n in 0..24 {
+            let first = n % 2;
+            let parts = memory.each_mut().map(|all| &mut all[first..][..size - 1]);
+            let what = format!("{format} {kind:?} from byte {first} on");
+            let done = compare_writes((&images, parts), &what, &mut random);
+            counts[usize::from(done)] += 1;
         }
     }
     assert!(counts.iter().all(|&n| n > 500), "{counts:?}");

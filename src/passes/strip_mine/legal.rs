@@ -284,26 +284,22 @@ impl<'a> Check<'a> {
     /// What keeps that which leaves the loop, for lanes that are in no mask any more; `None` where something may not be kept.
     fn frozen(&self, exits: &[&'a BlockCall], leaving: &[Leaving]) -> Option<Frozen> {
         let drained = self.drained()?;
-        let vectors = leaving.iter().enumerate();
-        let mut vectors = vectors.filter(|&(_, &l)| l == Leaving::Vector).peekable();
-        if drained.is_empty() || vectors.peek().is_none() {
-            let live = match drained.is_empty() {
-                true => None,
-                false => self.live_mask(&drained),
-            };
-            let carriers = Vec::new();
+        if drained.is_empty() {
+            let (live, carriers) = (None, Vec::new());
             return Some(Frozen { live, carriers });
         }
-        let live = self.live_mask(&drained)?;
+        let live = self.live_mask(&drained);
         let carrier = |(n, _): (usize, &Leaving)| {
+            let live = live?;
             let params = self.f.block(self.header).params.iter().enumerate();
             let ty = self.f.ty(exits[0].args[n]);
             let mut carriers = params.filter(|&(_, &p)| self.f.ty(p) == ty);
             let found = carriers.find(|&(k, &p)| self.carries(exits, &drained, live, n, k, p))?;
             Some(*found.1)
         };
+        let vectors = leaving.iter().enumerate();
+        let vectors = vectors.filter(|&(_, &l)| l == Leaving::Vector);
         let carriers = vectors.map(carrier).collect::<Option<_>>()?;
-        let live = Some(live);
         Some(Frozen { live, carriers })
     }
 
