@@ -9,6 +9,7 @@ use super::object::{Ref, lock};
 use super::queue::Runner;
 use super::svm::Shared;
 use crate::abi::CL_INVALID_DEVICE;
+use crate::abi::fork;
 
 /// What is called when something is destroyed, the last first.
 pub type Destructor = Box<dyn FnOnce() + Send>;
@@ -82,6 +83,6 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         let all = std::mem::take(&mut *lock(&self.destructors));
-        all.into_iter().rev().for_each(|destructor| destructor());
+        fork::without_locks(|| all.into_iter().rev().for_each(|destructor| destructor()));
     }
 }

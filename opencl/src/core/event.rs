@@ -8,6 +8,7 @@ use super::context::Context;
 use super::error::{Cl, ensure};
 use super::object::{Ref, lock};
 use super::queue::{Queue, Runner};
+use crate::abi::fork;
 use crate::abi::{
     CL_COMMAND_USER, CL_COMPLETE, CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_QUEUED, CL_RUNNING,
     CL_SUBMITTED, cl_command_type, cl_int,
@@ -132,7 +133,7 @@ impl Event {
             runner.wake();
         }
         for (wanted, callback) in due {
-            callback(if status < 0 { status } else { wanted });
+            fork::without_locks(|| callback(if status < 0 { status } else { wanted }));
         }
     }
 
@@ -159,7 +160,7 @@ impl Event {
             return;
         }
         drop(inner);
-        callback(if reached < 0 { reached } else { status });
+        fork::without_locks(|| callback(if reached < 0 { reached } else { status }));
     }
 
     /// Has a queue woken when this is done. False if it is.

@@ -12,6 +12,7 @@ use super::error::{Cl, ClError, ensure, err};
 use super::object::{Ref, lock};
 use super::ranges::{Known, Range};
 use super::report;
+use crate::abi::fork;
 use crate::abi::host::{CopySide, HostMemory};
 use crate::abi::{
     CL_INVALID_BUFFER_SIZE, CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_MAP_READ, CL_MAP_WRITE,
@@ -363,6 +364,6 @@ impl Mem {
 impl Drop for Mem {
     fn drop(&mut self) {
         let all = std::mem::take(&mut *lock(&self.destructors));
-        all.into_iter().rev().for_each(|destructor| destructor());
+        fork::without_locks(|| all.into_iter().rev().for_each(|destructor| destructor()));
     }
 }

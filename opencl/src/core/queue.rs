@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 
 use super::context::Context;
 use super::device::Device;
@@ -16,7 +17,7 @@ use super::error::{Cl, ClError};
 use super::event::Event;
 use super::object::{Object, Ref, lock};
 use super::report;
-use crate::abi::fork::Process;
+use crate::abi::fork::{self, Process};
 use crate::abi::{
     CL_COMPLETE, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_OUT_OF_RESOURCES,
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CL_QUEUED, CL_SUBMITTED,
@@ -78,10 +79,10 @@ struct State {
     pending: VecDeque<Command>,
     /// The command that runs, and where: one that ran in a parent process never ends in its child.
     running: Option<(Process, Ref<Event>)>,
-    /// Threads that sleep until a command has ended, the queue's own among them.
+    /// Threads that sleep until a command has ended.
     sleepers: usize,
-    /// The process in which the queue's own thread exists: a child has none of its parent's threads.
-    thread: Option<Process>,
+    /// The queue's own thread, and the process in which it exists: a child has none of its parent's threads.
+    thread: Option<(Process, Thread)>,
     /// It has something to do.
     wake: bool,
     /// The queue is gone.
@@ -93,6 +94,21 @@ impl State {
     fn is_busy(&self) -> bool {
         let process = self.running.as_ref().map(|(process, _)| *process);
         process == Some(Process::current())
+    }
+
+    /// Whether the queue has a thread of its own in this process.
+    fn is_served(&self) -> bool {
+        let process = self.thread.as_ref().map(|(process, _)| *process);
+        process == Some(Process::current())
+    }
+
+    /// Has the queue's own thread look at the state again.
+    fn rouse(&self) {
+        if self.is_served()
+            && let Some((_, thread)) = &self.thread
+        {
+            thread.unpark();
+        }
     }
 }
 
@@ -141,9 +157,7 @@ impl Drop for Queue {
         // Commands refer to their queue: there are none.
         let mut state = lock(&self.runner.state);
         state.closed = true;
-        if state.thread.is_some() {
-            self.runner.changed.notify_all();
-        }
+        state.rouse();
     }
 }
 
@@ -176,21 +190,21 @@ impl Runner {
     /// Has the queue's own thread carry out commands.
     pub fn wake(self: &Arc<Runner>) {
         let mut state = lock(&self.state);
-        let process = Process::current();
-        let served = state.thread == Some(process);
+        let served = state.is_served();
         if state.pending.is_empty() || (served && state.wake) {
             return;
         }
         state.wake = true;
         if served {
-            self.changed.notify_all();
+            state.rouse();
             return;
         }
         let runner = self.clone();
         let thread = std::thread::Builder::new().name("visa-jit queue".to_owned());
         // Without a thread, commands are carried out where they are waited for.
-        let spawned = thread.spawn(move || runner.serve());
-        state.thread = spawned.is_ok().then_some(process);
+        let spawned = thread.spawn(move || fork::with_locks(|| runner.serve()));
+        let made = spawned.ok().map(|handle| handle.thread().clone());
+        state.thread = made.map(|thread| (Process::current(), thread));
     }
 
     /// Waits until there are no commands.
@@ -239,15 +253,18 @@ impl Runner {
         state
     }
 
-    /// The queue's own thread.
-    fn serve(self: Arc<Runner>) {
+    /// The queue's own thread. It sleeps without the lock, so that `fork` never finds it with one.
+    fn serve(self: &Arc<Runner>) {
         loop {
             let mut state = lock(&self.state);
-            while !state.wake || state.is_busy() {
-                if state.closed {
+            if !state.wake || state.is_busy() {
+                let closed = state.closed;
+                drop(state);
+                if closed {
                     return;
                 }
-                state = self.sleep(state);
+                fork::without_locks(std::thread::park);
+                continue;
             }
             state.wake = false;
             drop(state);
@@ -261,7 +278,7 @@ impl Runner {
                     }
                     Step::Blocked(event) => {
                         if let Some(queue) = &event.queue
-                            && !std::ptr::eq(&raw const *queue.runner, &raw const *self)
+                            && !Arc::ptr_eq(&queue.runner, self)
                         {
                             queue.runner.wake();
                         }
@@ -310,6 +327,9 @@ impl Runner {
         if state.sleepers > 0 {
             self.changed.notify_all();
         }
+        if state.wake {
+            state.rouse();
+        }
         drop(state);
         // Last: from here on the queue itself may go.
         drop((running, done));
@@ -340,7 +360,7 @@ impl Command {
         } else {
             self.event.start();
             let work = std::panic::AssertUnwindSafe(self.work);
-            match std::panic::catch_unwind(|| { work }.0()) {
+            match std::panic::catch_unwind(|| fork::without_locks({ work }.0)) {
                 Ok(Ok(())) => CL_COMPLETE as cl_int,
                 Ok(Err(ClError(code))) => code,
                 Err(_) => CL_OUT_OF_RESOURCES,
