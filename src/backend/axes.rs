@@ -214,10 +214,10 @@ axes! {
             Given = "given": "as the optimiser leaves it (cranelift only)",
             Interleaved = "interleaved": "dependence chains side by side, as many as there are registers for (cranelift only)",
         }
-        prefetch: Prefetch = Auto, "prefetch", "WAY", "Software prefetch of what the next threads will load" {
+        prefetch: Prefetch = Auto, "prefetch", "WAY", "Software prefetch of what this thread and the next ones will load" {
             Auto = "auto": "`streams` on llvm, `none` on cranelift, which has no such instruction",
             None = "none": "no prefetch",
-            Streams = "streams": "with affine loads outside of loops, in functions that also access memory at addresses that are not affine (llvm only)",
+            Streams = "streams": "ahead of affine loads outside of loops, in functions that also access memory at addresses that are not affine, and at masked vector loads (llvm only)",
         }
         masks: Masks = Auto, "masks", "WAY", "What happens to code whose execution mask has no lane enabled" {
             Auto = "auto": "as branch",

@@ -570,6 +570,40 @@ fn loads_fetch_ahead_as_the_strategy_says() {
     assert_eq!(fetches(&both, Prefetch::None), 0);
 }
 
+/// A masked load fetches its line first, whether the mask or the lanes' neighbourhood is what is not known. Short loads do not.
+#[test]
+fn masked_loads_fetch_their_line_first() {
+    let body = |elem: &str, stride: u32, place: &str| {
+        let steps: Vec<String> = (0..16).map(|lane| (lane * stride).to_string()).collect();
+        format!(
+            "  %6: <16 x i32> = vconst [{}]
+  %7: <16 x i32> = add %5, %6
+  %8: <16 x i32> = splat %1
+  %9: <16 x i1> = icmp.slt %3, %5
+  %10: <16 x i32> = select %9, %7, %8
+  %11: <16 x {elem}> = load.surface.{elem}x1[0] {place}, %1
+  store.surface.{elem}x1[0] %0, %7, %2, %11
+",
+            steps.join(", ")
+        )
+    };
+    let fetches = |body: &str, prefetch| {
+        let made = ir_for(
+            &named("znver4"),
+            body,
+            &SPEED.tuned(|t| t.prefetch = prefetch),
+        );
+        count(&made, "call void @llvm.prefetch")
+    };
+    // By the first lane or the first one that is enabled; then where an address is known; then where all lanes read.
+    for (place, expected) in [("%9, %10", 2), ("%9, %7", 1), ("%0, %7", 0)] {
+        let words = body("i32", 4, place);
+        assert_eq!(fetches(&words, Prefetch::Auto), expected, "{place}");
+        assert_eq!(fetches(&words, Prefetch::None), 0, "{place}");
+        assert_eq!(fetches(&body("i8", 1, place), Prefetch::Auto), 0, "{place}");
+    }
+}
+
 #[test]
 fn bytes_are_gathered_by_numbers_of_32_bits() {
     let numbers = "  %6: i64 = input.payload[8]

@@ -167,6 +167,9 @@ impl<'c> LlvmEmitter<'c, '_> {
         undef: bool,
     ) -> EmitResult<Vec<V<'c>>> {
         let pointer = self.affine_pointer(lanes, shape.base)?;
+        if !undef {
+            self.fetch_first(access, lanes.count, strided.kind, pointer)?;
+        }
         let mut parts = match strided.kind {
             StridedKind::Same => self.read_same(access, lanes.count, pointer)?,
             StridedKind::Packed => self.read_packed(inst, access, lanes.count, pointer)?,
@@ -230,15 +233,38 @@ impl<'c> LlvmEmitter<'c, '_> {
             .collect()
     }
 
-    /// Fetches what is as long and a few threads ahead. It is no access: nothing is tested.
-    fn fetch_ahead(&mut self, pointer: PointerValue<'c>, bytes: u32) -> EmitResult<()> {
+    /// Fetches the first line of a masked load. LLVM makes a masked load of a plain one and a select, too.
+    pub(super) fn fetch_first(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        kind: StridedKind,
+        pointer: PointerValue<'c>,
+    ) -> EmitResult<()> {
+        let bytes = access.elem.bytes() * u32::from(count);
+        // Components are taken out of plain loads.
+        let in_order = access.comps == 1 && matches!(kind, StridedKind::Packed | StridedKind::Run);
+        match in_order && prefetch::comes_first(self.prefetch, access.space, bytes) {
+            true => self.fetch(pointer),
+            false => Ok(()),
+        }
+    }
+
+    /// Fetches a line that will be read. It is no access: nothing is tested.
+    fn fetch(&mut self, at: PointerValue<'c>) -> EmitResult<()> {
         /// Of data that is read, which all caches keep.
         const HOW: [u32; 3] = [0, 3, 1];
-        let fetch = self.declare("llvm.prefetch", &[pointer.get_type().into()])?;
+        let fetch = self.declare("llvm.prefetch", &[at.get_type().into()])?;
+        let [writes, locality, data] = HOW.map(|n| self.i32(n).into());
+        self.call(fetch, &[at.into(), writes, locality, data])?;
+        Ok(())
+    }
+
+    /// Fetches what is as long and a few threads ahead.
+    fn fetch_ahead(&mut self, pointer: PointerValue<'c>, bytes: u32) -> EmitResult<()> {
         for line in (0..bytes).step_by(prefetch::LINE as usize) {
             let at = self.offset_const(pointer, AHEAD + i64::from(line))?;
-            let [writes, locality, data] = HOW.map(|n| self.i32(n).into());
-            self.call(fetch, &[at.into(), writes, locality, data])?;
+            self.fetch(at)?;
         }
         Ok(())
     }

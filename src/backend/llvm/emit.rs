@@ -23,7 +23,7 @@ use super::values::Values;
 use super::versioning::Version;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
 use crate::backend::calls::Call;
-use crate::backend::{CodegenOptions, prefetch};
+use crate::backend::{CodegenOptions, Prefetch, prefetch};
 use crate::ssa::{Function, Inst};
 
 /// Name of blocks that only go on with the one in front, see [`LlvmEmitter::cut`].
@@ -127,6 +127,8 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     pub intrinsics: Intrinsics<'c>,
     /// Loads that fetch ahead.
     pub streams: FxHashSet<Inst>,
+    /// Which loads fetch at all.
+    pub prefetch: Prefetch,
 }
 
 impl<'c, 'f> LlvmEmitter<'c, 'f> {
@@ -163,6 +165,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             version: Version::default(),
             intrinsics: Intrinsics::default(),
             streams: prefetch::streams(f, options.tuning.prefetch),
+            prefetch: options.tuning.prefetch,
         })
     }
 

@@ -12,7 +12,7 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::gather::LaneAddresses;
 use super::memory::Lanes;
-use crate::backend::access::Any;
+use crate::backend::access::{Any, StridedKind};
 use crate::ssa::{MemAccess, Ty};
 
 /// What is to be found out.
@@ -144,6 +144,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let callee = self.declare("llvm.masked.load", &[ty, self.ptr_type()])?;
         let mut loaded = Vec::new();
         self.side_by_side(lanes, q, done, |e, place| {
+            e.fetch_first(access, lanes.count, StridedKind::Packed, place)?;
             let v = e.call_masked(callee, &[place.into()], &[q.mask, ty.const_zero()])?;
             loaded.push((v.ok_or("a load without a result")?, e.here()?));
             Ok(())
