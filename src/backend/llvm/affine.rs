@@ -218,7 +218,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let comps = u16::from(access.comps);
         let ty = Ty::vector(access.elem, count * comps);
         if self.streams.contains(&inst) {
-            self.fetch_ahead(pointer, ty.bytes())?;
+            self.fetch(pointer, AHEAD, ty.bytes())?;
         }
         if comps == 1 {
             return Ok(vec![self.load_value(ty, pointer)?]);
@@ -233,7 +233,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             .collect()
     }
 
-    /// Fetches the first line of a masked load. LLVM makes a masked load of a plain one and a select, too.
+    /// Fetches the lines of a masked load. LLVM makes a masked load of a plain one and a select, too.
     pub(super) fn fetch_first(
         &mut self,
         access: MemAccess,
@@ -245,26 +245,20 @@ impl<'c> LlvmEmitter<'c, '_> {
         // Components are taken out of plain loads.
         let in_order = access.comps == 1 && matches!(kind, StridedKind::Packed | StridedKind::Run);
         match in_order && prefetch::comes_first(self.prefetch, access.space, bytes) {
-            true => self.fetch(pointer),
+            true => self.fetch(pointer, 0, bytes),
             false => Ok(()),
         }
     }
 
-    /// Fetches a line that will be read. It is no access: nothing is tested.
-    fn fetch(&mut self, at: PointerValue<'c>) -> EmitResult<()> {
+    /// Fetches lines that will be read, at a distance from a pointer. It is no access: nothing is tested.
+    fn fetch(&mut self, from: PointerValue<'c>, distance: i64, bytes: u32) -> EmitResult<()> {
         /// Of data that is read, which all caches keep.
         const HOW: [u32; 3] = [0, 3, 1];
-        let fetch = self.declare("llvm.prefetch", &[at.get_type().into()])?;
-        let [writes, locality, data] = HOW.map(|n| self.i32(n).into());
-        self.call(fetch, &[at.into(), writes, locality, data])?;
-        Ok(())
-    }
-
-    /// Fetches what is as long and a few threads ahead.
-    fn fetch_ahead(&mut self, pointer: PointerValue<'c>, bytes: u32) -> EmitResult<()> {
+        let fetch = self.declare("llvm.prefetch", &[from.get_type().into()])?;
         for line in (0..bytes).step_by(prefetch::LINE as usize) {
-            let at = self.offset_const(pointer, AHEAD + i64::from(line))?;
-            self.fetch(at)?;
+            let at = self.offset_const(from, distance + i64::from(line))?;
+            let [writes, locality, data] = HOW.map(|n| self.i32(n).into());
+            self.call(fetch, &[at.into(), writes, locality, data])?;
         }
         Ok(())
     }
