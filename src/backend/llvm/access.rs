@@ -87,7 +87,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let results = match how {
             How::Any(any) => self.load_any(access, &lanes, *any)?,
             How::Affine(alone) if alone.is_speculative() => {
-                self.load_speculative(access, &lanes, alone.other)?
+                self.load_speculative((inst, access), &lanes, alone.other)?
             }
             How::Affine(alone) => self.load_strided(access, &lanes, inst, alone)?,
         };

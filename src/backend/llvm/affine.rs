@@ -167,8 +167,8 @@ impl<'c> LlvmEmitter<'c, '_> {
         undef: bool,
     ) -> EmitResult<Vec<V<'c>>> {
         let pointer = self.affine_pointer(lanes, shape.base)?;
-        if !undef {
-            self.fetch_first(access, lanes.count, strided.kind, pointer)?;
+        if !self.is_full(lanes.mask) {
+            self.fetch_first((inst, !undef), access, lanes.count, strided.kind, pointer)?;
         }
         let mut parts = match strided.kind {
             StridedKind::Same => self.read_same(access, lanes.count, pointer)?,
@@ -217,7 +217,7 @@ impl<'c> LlvmEmitter<'c, '_> {
     ) -> EmitResult<Vec<V<'c>>> {
         let comps = u16::from(access.comps);
         let ty = Ty::vector(access.elem, count * comps);
-        if self.streams.contains(&inst) {
+        if self.fetches.is_ahead(inst) {
             self.fetch(pointer, AHEAD, ty.bytes())?;
         }
         if comps == 1 {
@@ -233,9 +233,11 @@ impl<'c> LlvmEmitter<'c, '_> {
             .collect()
     }
 
-    /// Fetches the lines of a masked load. LLVM makes a masked load of a plain one and a select, too.
+    /// Fetches the lines of a load under a mask. LLVM makes a masked load of a plain one and a select, too: of the one that gives zeros to
+    /// lanes that are off, or of another.
     pub(super) fn fetch_first(
         &mut self,
+        (inst, zeros): (Inst, bool),
         access: MemAccess,
         count: u16,
         kind: StridedKind,
@@ -244,7 +246,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let bytes = access.elem.bytes() * u32::from(count);
         // Components are taken out of plain loads.
         let in_order = access.comps == 1 && matches!(kind, StridedKind::Packed | StridedKind::Run);
-        match in_order && prefetch::comes_first(self.prefetch, access.space, bytes) {
+        match in_order && self.fetches.is_first(inst, zeros, access.space, bytes) {
             true => self.fetch(pointer, 0, bytes),
             false => Ok(()),
         }

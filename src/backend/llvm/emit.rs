@@ -2,8 +2,6 @@
 
 use std::cell::{Cell, OnceCell};
 
-use rustc_hash::FxHashSet;
-
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::Context;
@@ -21,10 +19,11 @@ use super::lines::Lines;
 use super::thread::{Exits, ThreadLoop};
 use super::values::Values;
 use super::versioning::Version;
+use crate::backend::CodegenOptions;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
 use crate::backend::calls::Call;
-use crate::backend::{CodegenOptions, Prefetch, prefetch};
-use crate::ssa::{Function, Inst};
+use crate::backend::prefetch::Fetches;
+use crate::ssa::Function;
 
 /// Name of blocks that only go on with the one in front, see [`LlvmEmitter::cut`].
 pub(super) const CUT: &str = "cut";
@@ -125,10 +124,8 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     pub version: Version<'c>,
     /// Intrinsics that code calls.
     pub intrinsics: Intrinsics<'c>,
-    /// Loads that fetch ahead.
-    pub streams: FxHashSet<Inst>,
-    /// Which loads fetch at all.
-    pub prefetch: Prefetch,
+    /// What loads fetch.
+    pub fetches: Fetches,
 }
 
 impl<'c, 'f> LlvmEmitter<'c, 'f> {
@@ -164,8 +161,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             values: Values::new(f),
             version: Version::default(),
             intrinsics: Intrinsics::default(),
-            streams: prefetch::streams(f, options.tuning.prefetch),
-            prefetch: options.tuning.prefetch,
+            fetches: Fetches::new(f, options.tuning.prefetch),
         })
     }
 

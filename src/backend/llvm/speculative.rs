@@ -13,7 +13,7 @@ use super::emit::{EmitResult, LlvmEmitter, V};
 use super::gather::LaneAddresses;
 use super::memory::Lanes;
 use crate::backend::access::{Any, StridedKind};
-use crate::ssa::{MemAccess, Ty};
+use crate::ssa::{Inst, MemAccess, Ty};
 
 /// What is to be found out.
 #[derive(Clone, Copy)]
@@ -134,7 +134,7 @@ impl<'c> LlvmEmitter<'c, '_> {
     /// A load of which enabled lanes may lie side by side.
     pub(super) fn load_speculative(
         &mut self,
-        access: MemAccess,
+        (inst, access): (Inst, MemAccess),
         lanes: &Lanes<'c>,
         any: Any,
     ) -> EmitResult<Vec<V<'c>>> {
@@ -144,7 +144,13 @@ impl<'c> LlvmEmitter<'c, '_> {
         let callee = self.declare("llvm.masked.load", &[ty, self.ptr_type()])?;
         let mut loaded = Vec::new();
         self.side_by_side(lanes, q, done, |e, place| {
-            e.fetch_first(access, lanes.count, StridedKind::Packed, place)?;
+            e.fetch_first(
+                (inst, true),
+                access,
+                lanes.count,
+                StridedKind::Packed,
+                place,
+            )?;
             let v = e.call_masked(callee, &[place.into()], &[q.mask, ty.const_zero()])?;
             loaded.push((v.ok_or("a load without a result")?, e.here()?));
             Ok(())

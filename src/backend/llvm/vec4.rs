@@ -24,11 +24,11 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
         args: &[Value],
         out: &[Value],
     ) -> EmitResult<()> {
-        let masked = !self.f.inactive_undef.contains(&a.inst) && !self.is_full(args[0]);
+        let zeros = !self.f.inactive_undef.contains(&a.inst) && !self.is_full(args[0]);
         if let InsideAddresses::Strided(from) = at
-            && masked
+            && !self.is_full(args[0])
         {
-            self.fetch_first(a.access, a.lanes, a.kind, from)?;
+            self.fetch_first((a.inst, zeros), a.access, a.lanes, a.kind, from)?;
         }
         let mut parts = match (at, a.kind) {
             (InsideAddresses::Strided(from), StridedKind::Same) => {
@@ -50,7 +50,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             }
             (InsideAddresses::Lanes(..), _) => vec![self.read_lanes(a, at)?],
         };
-        if masked {
+        if zeros {
             let mask = self.get(args[0])?;
             for part in &mut parts {
                 *part = self.select(mask, *part, part.get_type().const_zero())?;
