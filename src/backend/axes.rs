@@ -217,7 +217,7 @@ axes! {
         prefetch: Prefetch = Auto, "prefetch", "WAY", "Software prefetch of what this thread and the next ones will load" {
             Auto = "auto": "`streams` on llvm, `none` on cranelift, which has no such instruction",
             None = "none": "no prefetch",
-            Streams = "streams": "ahead of affine loads outside of loops, in functions that also access memory at addresses that are not affine, and at masked vector loads (llvm only)",
+            Streams = "streams": "for the next threads, with affine loads outside of loops in functions that also access memory at addresses that are not affine; for this thread, before masked vector loads (llvm only)",
         }
         masks: Masks = Auto, "masks", "WAY", "What happens to code whose execution mask has no lane enabled" {
             Auto = "auto": "as branch",

@@ -570,9 +570,9 @@ fn loads_fetch_ahead_as_the_strategy_says() {
     assert_eq!(fetches(&both, Prefetch::None), 0);
 }
 
-/// A masked load fetches its line first, whether the mask or the lanes' neighbourhood is what is not known. Short loads do not.
+/// A masked load fetches its lines first, whether its addresses are affine or only tested to be contiguous. Short loads do not.
 #[test]
-fn masked_loads_fetch_their_line_first() {
+fn masked_loads_fetch_their_lines_first() {
     let body = |elem: &str, stride: u32, place: &str| {
         let steps: Vec<String> = (0..16).map(|lane| (lane * stride).to_string()).collect();
         format!(
@@ -599,6 +599,9 @@ fn masked_loads_fetch_their_line_first() {
     for (place, expected) in [("%9, %10", 2), ("%9, %7", 1), ("%0, %7", 0)] {
         let words = body("i32", 4, place);
         assert_eq!(fetches(&words, Prefetch::Auto), expected, "{place}");
+        // Two lines each.
+        let doubles = body("i64", 8, place);
+        assert_eq!(fetches(&doubles, Prefetch::Auto), 2 * expected, "{place}");
         assert_eq!(fetches(&words, Prefetch::None), 0, "{place}");
         assert_eq!(fetches(&body("i8", 1, place), Prefetch::Auto), 0, "{place}");
     }

@@ -35,7 +35,7 @@ fn enter() -> RwLockReadGuard<'static, ()> {
 
 unsafe extern "C" fn before() {
     let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
-    // A thread that is ending has no such place any more. It does not keep others out then.
+    // A thread that is ending has no such place any more. The lock is free at once then.
     let _ = FORKING.try_with(|place| place.set(Some(gate)));
 }
 

@@ -233,8 +233,8 @@ impl<'c> LlvmEmitter<'c, '_> {
             .collect()
     }
 
-    /// Fetches the lines of a load under a mask. LLVM makes a masked load of a plain one and a select, too: of the one that gives zeros to
-    /// lanes that are off, or of another.
+    /// Fetches the lines of a load under a mask, of which LLVM makes a masked load: also of a plain load and a select. With `zeros`, that
+    /// select follows, since lanes that are off get zero.
     pub(super) fn fetch_first(
         &mut self,
         (inst, zeros): (Inst, bool),

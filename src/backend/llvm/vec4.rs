@@ -24,9 +24,10 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
         args: &[Value],
         out: &[Value],
     ) -> EmitResult<()> {
-        let zeros = !self.f.inactive_undef.contains(&a.inst) && !self.is_full(args[0]);
+        let masked = !self.is_full(args[0]);
+        let zeros = masked && !self.f.inactive_undef.contains(&a.inst);
         if let InsideAddresses::Strided(from) = at
-            && !self.is_full(args[0])
+            && masked
         {
             self.fetch_first((a.inst, zeros), a.access, a.lanes, a.kind, from)?;
         }
