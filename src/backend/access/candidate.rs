@@ -64,16 +64,17 @@ impl Access {
         let guard = self.affine.and_then(|a| a.guard);
         // Where a version goes to the end of its block, pointers are made of the addresses themselves.
         let base = self.affine.filter(|_| limits.scope == Scope::Block);
-        let base = base.map_or(self.reach.root.value(), |a| Some(a.base));
         let all = match limits.scope {
             Scope::Block => f.shapes.get(&self.inst).and_then(|s| s.mask_all),
             Scope::Parts => self.all,
         };
         let all = all.filter(|_| !self.load);
-        [base, guard, all, self.reach.surface]
-            .into_iter()
-            .flatten()
-            .collect()
+        let mut operands: Vec<Value> = match base {
+            Some(affine) => vec![affine.base],
+            None => self.reach.root.values().collect(),
+        };
+        operands.extend([guard, all, self.reach.surface].into_iter().flatten());
+        operands
     }
 }
 
@@ -136,12 +137,16 @@ impl<'a> Finder<'a> {
             _ => Some(shape.mask_all.unwrap_or(mask)),
         };
         let surface = access.space.has_surface().then(|| data.args[2]);
+        let mut reach = Reach::new(f, (access.space, surface), address, bytes, at_hand);
+        if shape.addr.is_none() {
+            reach = reach.by_numbers(f, at_hand);
+        }
         Some(Access {
             inst,
             access,
             load,
             lanes,
-            reach: Reach::new(f, (access.space, surface), address, bytes, at_hand),
+            reach,
             strided,
             kind,
             affine: shape.addr,

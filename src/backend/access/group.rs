@@ -4,7 +4,9 @@
 //! no 32-bit offset between them wraps. The test may fail where each access by itself would have passed, as in a group around the
 //! end of wrapped offsets. The general version runs then, which is slower and gives the same results.
 
+use super::AtHand;
 use super::consts;
+use super::scaled::Scaled;
 use super::strided::MAX_SPAN;
 use crate::backend::Bounds;
 use crate::ssa::remark::BoundsTest;
@@ -17,15 +19,19 @@ pub(in crate::backend) enum Root {
     Zero,
     /// A scalar, or a vector with a value for each lane.
     Value(Value),
+    /// A scalar and a scaled 32-bit number for each lane, in device memory.
+    Scaled(Scaled),
 }
 
 impl Root {
-    /// The value, if there is one.
-    pub(super) const fn value(self) -> Option<Value> {
-        match self {
-            Root::Zero => None,
-            Root::Value(v) => Some(v),
-        }
+    /// The values that a test reads.
+    pub(super) fn values(self) -> impl Iterator<Item = Value> {
+        let values = match self {
+            Root::Zero => [None, None],
+            Root::Value(v) => [Some(v), None],
+            Root::Scaled(scaled) => [Some(scaled.base), Some(scaled.index)],
+        };
+        values.into_iter().flatten()
     }
 }
 
@@ -78,10 +84,26 @@ impl Reach {
         }
     }
 
-    /// Type of the offsets from the start of memory: scalar, or with a lane for each of the access.
+    /// The same bytes, counted from a scalar and scaled numbers if the root is made of such.
+    pub(super) fn by_numbers(self, f: &Function, at_hand: AtHand) -> Reach {
+        let scaled = match self.root {
+            Root::Value(root) if self.space == Space::Flat => Scaled::of(f, root, at_hand),
+            _ => None,
+        };
+        Reach {
+            root: scaled.map_or(self.root, Root::Scaled),
+            ..self
+        }
+    }
+
+    /// Type of what is tested: offsets from the start of memory, or numbers that are scaled to such. It is scalar, or has a lane for each
+    /// of the access.
     pub(in crate::backend) fn ty(&self, f: &Function) -> Ty {
-        let address = Ty::scalar(self.space.addr());
-        self.root.value().map_or(address, |v| f.ty(v))
+        match self.root {
+            Root::Zero => Ty::scalar(self.space.addr()),
+            Root::Value(v) => f.ty(v),
+            Root::Scaled(scaled) => f.ty(scaled.index),
+        }
     }
 
     /// True if both count from the same.

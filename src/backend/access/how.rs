@@ -170,7 +170,7 @@ impl<'a> Decider<'a> {
         let (access, load) = lane_wise(&data.op)?;
         let lanes = f.ty(data.args[1]).lanes;
         let by_itself = in_pairs(any, access, load);
-        let by_itself = How::Any(self.scaled(by_itself, (inst, access), at_hand));
+        let by_itself = How::Any(self.scaled(inst, by_itself, at_hand));
         if lanes == 1 {
             return Some(by_itself);
         }
@@ -303,17 +303,18 @@ impl<'a> Decider<'a> {
     }
 
     /// The same by scaled numbers, if addresses are made of such.
-    fn scaled(&self, any: Any, (inst, access): (Inst, MemAccess), at_hand: AtHand) -> Any {
+    pub(super) fn scaled(&self, inst: Inst, any: Any, at_hand: AtHand) -> Any {
         let pairs = match any {
             Any::Gather => false,
             Any::GatherPairs => true,
             Any::Loop(_) => false,
             _ => return any,
         };
-        if access.space != Space::Flat {
+        let data = self.f.inst(inst);
+        if lane_wise(&data.op).is_none_or(|(access, _)| access.space != Space::Flat) {
             return any;
         }
-        let scaled = Scaled::of(self.f, self.f.inst(inst).args[1], at_hand);
+        let scaled = Scaled::of(self.f, data.args[1], at_hand);
         match (any, scaled) {
             (_, None) => any,
             (Any::Loop(_), scaled) => Any::Loop(scaled),

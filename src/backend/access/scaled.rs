@@ -5,7 +5,7 @@ use super::consts;
 use crate::ssa::{BinOp, Conv, Function, Lane, Op, Value};
 
 /// Addresses `base + (index << shift)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::backend) struct Scaled {
     /// 64 bits.
     pub base: Value,

@@ -133,7 +133,7 @@ fn alone(plan: &AccessPlan) -> Vec<&How> {
 }
 
 /// The only access of a body.
-fn one(body: &str, shape: Shape, limits: &Limits) -> How {
+pub(super) fn one(body: &str, shape: Shape, limits: &Limits) -> How {
     let (_, plan) = plan(body, &[shape], limits);
     let all = alone(&plan);
     assert_eq!(all.len(), 1);
@@ -149,7 +149,7 @@ fn strided(how: How) -> AffineAccess {
 }
 
 #[track_caller]
-fn versions(steps: &[Step]) -> &Versions {
+pub(super) fn versions(steps: &[Step]) -> &Versions {
     let found = steps.iter().find_map(|step| match step {
         Step::Versions(versions) => Some(versions),
         _ => None,
@@ -166,7 +166,7 @@ const LOAD: &str = "  %10: <16 x i32> = load.slm.i32x1[0] %0, %3\n";
 const STORE: &str = "  store.slm.i32x1[0] %1, %3, %3\n";
 const VEC4: &str = "  %10: <16 x i32>, %11: <16 x i32>, %12: <16 x i32>, %13: <16 x i32> = load.slm.i32x4[0] %0, %3\n";
 
-fn with(limits: &Limits, change: impl FnOnce(&mut Limits)) -> Limits {
+pub(super) fn with(limits: &Limits, change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = limits.clone();
     change(&mut limits);
     limits
@@ -210,39 +210,6 @@ fn lanes_at_any_addresses() {
     assert_eq!(any(STORE, &none), How::Any(Any::Loop(None)));
     let scalar = "  %10: i1 = const 1\n  %11: i32 = load.slm.i32x1[0] %10, %2\n";
     assert_eq!(any(scalar, &WHOLE), How::Any(Any::Scalar));
-}
-
-#[test]
-fn scaled_numbers_in_device_memory_are_gathered_by_them() {
-    const NUMBERS: &str = "  %10: <16 x i64> = sext %3\n  %11: <16 x i64> = shl %10, %9\n  %12: <16 x i64> = splat %8\n  \
-                           %13: <16 x i64> = add %11, %12\n";
-    let of = |access: &str, limits: &Limits| {
-        let body = format!("  %9: i32 = const 2\n{NUMBERS}{access}");
-        one(&body, ANY, limits)
-    };
-    let scaled = Scaled {
-        base: Value(8),
-        index: Value(3),
-        shift: 2,
-        signed: true,
-    };
-    let by = |pairs| How::Any(Any::GatherScaled { scaled, pairs });
-    let load = "  %14: <16 x i32> = load.flat.i32x1[0] %1, %13\n";
-    assert_eq!(of(load, &PARTS), by(false));
-    assert_eq!(of("  store.flat.i32x1[0] %1, %13, %3\n", &PARTS), by(false));
-    let two = "  %14: <16 x i32>, %15: <16 x i32> = load.flat.i32x2[0] %1, %13\n";
-    assert_eq!(of(two, &PARTS), by(true));
-    // Elements of one or two bytes are gathered in words, by the same numbers.
-    for lane in ["i8", "i16"] {
-        let narrow = format!("  %14: <16 x {lane}> = load.flat.{lane}x1[0] %1, %13\n");
-        assert_eq!(of(&narrow, &PARTS), by(false), "{lane}");
-        let call = with(&PARTS, |l| l.gather = Gather::Call);
-        assert_eq!(of(&narrow, &call), How::Any(Any::Message), "{lane}");
-    }
-    let stored = "  %14: <16 x i8> = trunc %3\n  store.flat.i8x1[0] %1, %13, %14\n";
-    let none = with(&PARTS, |l| l.masked_stores = MaskedStores::None);
-    assert_eq!(of(stored, &none), How::Any(Any::Loop(Some(scaled))));
-    assert_eq!(of(load, &WHOLE), How::Any(Any::Inline { once: true }));
 }
 
 #[test]
@@ -454,7 +421,7 @@ fn inside(segment: &Segment) -> usize {
 }
 
 /// What is done with the accesses of a version for when the test failed.
-fn others(versions: &Versions) -> Vec<Any> {
+pub(super) fn others(versions: &Versions) -> Vec<Any> {
     let steps = versions.other.iter().flat_map(|other| &other.steps);
     let any = |step: &Step| match step {
         Step::Access(_, How::Any(any)) => Some(*any),
@@ -545,7 +512,7 @@ fn late_addresses_are_tested_where_they_are_known() {
     let tested = |v: &Versions| {
         v.accesses
             .iter()
-            .map(|a| a.reach.root.value().unwrap().0)
+            .flat_map(|a| a.reach.root.values().map(|v| v.0))
             .collect::<Vec<_>>()
     };
     assert_eq!(tested(two), [2, 4]);
@@ -626,7 +593,7 @@ fn values_of_versions_are_lost_after_them() {
             later
                 .accesses
                 .iter()
-                .all(|a| a.reach.root.value() == Some(Value(13)))
+                .all(|a| a.reach.root == Root::Value(Value(13)))
         );
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::atomic::{AtomicHow, AtomicWay};
 use super::candidate::Access;
+use super::group::Root;
 use super::how::{AffineAccess, Any, By, How, Stored, lane_wise};
 use super::limits::Limits;
 use super::plan::{AccessPlan, Segment, Step, Versions};
@@ -216,9 +217,10 @@ impl<'a> Text<'a> {
         let Some(versions) = self.around.iter().rev().find(about) else {
             return String::new();
         };
-        let shape = match a.stride() {
-            Some(stride) => affine(stride),
-            None => "any addresses".to_owned(),
+        let shape = match (a.stride(), a.reach.root) {
+            (Some(stride), _) => affine(stride),
+            (None, Root::Scaled(_)) => "scaled 32-bit numbers".to_owned(),
+            (None, _) => "any addresses".to_owned(),
         };
         let bounds = match versions.bounds(a) {
             BoundsTest::Tested | BoundsTest::Lanes => "tested in front",

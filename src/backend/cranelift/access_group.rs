@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::emit::CraneliftEmitter;
 use super::value::scalar_type;
-use crate::backend::access::{AccessGroup, Root};
+use crate::backend::access::{AccessGroup, Root, Scaled};
 use crate::ssa::Inst;
 
 impl CraneliftEmitter<'_> {
@@ -28,7 +28,8 @@ impl CraneliftEmitter<'_> {
                 let lane = s.all.ty(self.f).lane;
                 self.iconst(scalar_type(lane), s.all.from.cast_unsigned() & lane.mask())
             }
-            Root::Value(root) => {
+            // Groups of this code generator count from scalars.
+            Root::Value(root) | Root::Scaled(Scaled { index: root, .. }) => {
                 let root = self.scalar(root);
                 match s.all.from {
                     0 => root,

@@ -78,6 +78,17 @@ pub(super) enum Key {
         /// Elements, and which of a lane.
         component: (Lane, u32),
     },
+    /// Of scaled numbers, up to where the bytes of a group are inside, or where those of number zero are.
+    Room {
+        /// Whether it is the place.
+        start: bool,
+        /// What the numbers count from.
+        base: Value,
+        /// By how much they are shifted, and whether they are signed.
+        scale: (u8, bool),
+        /// Distance of the lowest byte, and how many there are.
+        bytes: (i64, u32),
+    },
 }
 
 /// What is made once a call of the function, once a row of groups or once a thread, and stays to its end.

@@ -12,7 +12,7 @@ use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::memory::{Lanes, Region};
 use super::narrow::{Units, Window, Words};
 use super::types::{lanes_of, padded_lanes};
-use crate::backend::access::{FLAT_OFFSET, Place, Scaled};
+use crate::backend::access::{AccessGroup, FLAT_OFFSET, Place, Scaled};
 use crate::ssa::{Input, Lane, MemAccess, Op, Ty};
 
 /// Lanes that are gathered at a time: twice as many take a little more than twice as long.
@@ -146,14 +146,93 @@ impl<'c> LlvmEmitter<'c, '_> {
 
     /// Bytes from the start of memory to component `c` of the element of number zero; numbers are signed here.
     fn from(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<IntValue<'c>> {
-        let (shift, bytes) = (scaled.shift, elem.bytes());
+        let middle = match scaled.signed {
+            true => 0,
+            false => 1 << (31 + scaled.shift),
+        };
+        self.from_base(scaled, middle + i64::from(c * elem.bytes()))
+    }
+
+    /// Signed distance from the start of memory to what is as many bytes after the base as given.
+    fn from_base(&mut self, scaled: Scaled, distance: i64) -> EmitResult<IntValue<'c>> {
         let base = self.get(scaled.base)?;
         let from = self.flat_offset(base)?;
         let unused = self.i64(FLAT_OFFSET.leading_zeros().into());
         let from = self.op2(I::Shl, from, unused)?;
         let from = self.op2(I::AShr, from, unused)?;
-        let middle = if scaled.signed { 0 } else { 1 << (31 + shift) };
-        self.add_const(self.as_int(from)?, middle + i64::from(c * bytes))
+        self.add_const(self.as_int(from)?, distance)
+    }
+
+    /// Whether all bytes of a group that counts from scaled numbers are inside, with one comparison of each number. It may say no of bytes
+    /// that are inside, where the base is not or where a number is negative.
+    pub(super) fn numbers_inside(
+        &mut self,
+        scaled: Scaled,
+        group: &AccessGroup,
+    ) -> EmitResult<V<'c>> {
+        let count = self.room_once(scaled, group, false)?;
+        let index = self.get(scaled.index)?;
+        let count = self.splat(count, self.ty(scaled.index).lanes)?;
+        self.icmp(IntPredicate::ULT, index, count)
+    }
+
+    /// Where the bytes of number zero of a group that counts from scaled numbers are.
+    pub(super) fn numbers_start(
+        &mut self,
+        scaled: Scaled,
+        group: &AccessGroup,
+    ) -> EmitResult<PointerValue<'c>> {
+        let start = self.room_once(scaled, group, true)?;
+        self.as_ptr(start)
+    }
+
+    /// See [`Key::Room`]; made once a call where the base is an argument.
+    fn room_once(
+        &mut self,
+        scaled: Scaled,
+        group: &AccessGroup,
+        start: bool,
+    ) -> EmitResult<V<'c>> {
+        let (from, bytes) = (group.all.from, group.bytes());
+        let make = |e: &mut Self| match start {
+            true => {
+                let from = e.from_base(scaled, from)?;
+                let base = e.base(Region::Known(Place::Flat))?;
+                Ok(e.offset(base, from)?.into())
+            }
+            false => e.room(scaled, from, bytes),
+        };
+        if !self.is_given(scaled) {
+            return make(self);
+        }
+        let key = Key::Room {
+            start,
+            base: scaled.base,
+            scale: (scaled.shift, scaled.signed),
+            bytes: (from, bytes),
+        };
+        self.hoisted(key, make)
+    }
+
+    /// How many numbers, from zero on, have all of as many bytes inside, of which the lowest is `distance` bytes from the place of the
+    /// number: 0 where the bytes of number zero are not. What is said of [`LlvmEmitter::range`] holds here.
+    fn room(&mut self, scaled: Scaled, distance: i64, bytes: u32) -> EmitResult<V<'c>> {
+        let from = self.from_base(scaled, distance)?;
+        let limit = self.limit(Region::Known(Place::Flat), bytes)?;
+        let room = self.op2(I::Sub, limit, from)?;
+        let room = self.add_const(self.as_int(room)?, (1 << scaled.shift) - 1)?;
+        let count = self.op2(I::AShr, room, self.i64(scaled.shift.into()))?;
+        let most = match scaled.signed {
+            true => 1 << 31,
+            false => u64::from(u32::MAX),
+        };
+        let wide = [Ty::scalar(Lane::I64)];
+        let (none, most) = (self.i64(0).into(), self.i64(most).into());
+        let count = self.intrinsic("llvm.smax", &wide, &[count, none])?;
+        let count = self.intrinsic("llvm.smin", &wide, &[count, most])?;
+        let before = self.icmp(IntPredicate::SLT, from, self.i64(0))?;
+        let count = self.select(before, none, count)?;
+        self.resize(count, 32)
     }
 
     /// For which numbers component `c` is inside. An element is inside if `0 <= from + (index << shift) < limit`, `from` being the signed

@@ -97,10 +97,14 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
                 let stride = a.stride().ok_or("no distance between lanes")?;
                 self.offset_const(first, i64::from(lane) * stride)
             }
-            InsideAddresses::Lanes(base, words, distance) => {
-                let offset = self.lane_offset(words, a.lanes, lane)?;
-                let lane_start = self.offset(base, offset)?;
-                self.offset_const(lane_start, distance)
+            InsideAddresses::Lanes(offsets) => {
+                let mut offset = self.lane_offset(offsets.words, a.lanes, lane)?;
+                if offsets.shift > 0 {
+                    let by = self.i64(offsets.shift.into());
+                    offset = self.as_int(self.op2(I::Shl, offset, by)?)?;
+                }
+                let lane_start = self.offset(offsets.start, offset)?;
+                self.offset_const(lane_start, offsets.distance)
             }
         }
     }

@@ -13,7 +13,7 @@ use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Place;
-use crate::backend::access::{AccessGroup, CopyId, Root, Segment, Step, Versions};
+use crate::backend::access::{AccessGroup, CopyId, Root, Scaled, Segment, Step, Versions};
 use crate::ssa::{Block, Inst, Value};
 
 /// Where the bytes of an access are that is inside.
@@ -21,8 +21,21 @@ use crate::ssa::{Block, Inst, Value};
 pub(super) enum InsideAddresses<'c> {
     /// Lane 0; the others at equal distances.
     Strided(PointerValue<'c>),
-    /// The base of the region, offsets of the lanes as words of 64 bits, one or two of them a word, and the distance from there.
-    Lanes(PointerValue<'c>, V<'c>, i64),
+    /// At any distances from a pointer.
+    Lanes(LaneOffsets<'c>),
+}
+
+/// Unsigned offsets of lanes from a pointer.
+#[derive(Clone, Copy)]
+pub(super) struct LaneOffsets<'c> {
+    /// Offset zero.
+    pub start: PointerValue<'c>,
+    /// The offsets as words of 64 bits, one or two of them a word.
+    pub words: V<'c>,
+    /// How far they are shifted.
+    pub shift: u8,
+    /// Bytes from there.
+    pub distance: i64,
 }
 
 /// What is known in the version of a part of a block that is translated; nothing outside of versions. [`LlvmEmitter::in_version`] gives
@@ -237,14 +250,18 @@ impl<'c> LlvmEmitter<'c, '_> {
         all.ok_or_else(|| "nothing that may be apart".into())
     }
 
-    /// Whether all bytes of a group are inside, and the offset of the lowest one in the region.
+    /// Whether all bytes of a group are inside, and the offset of the lowest one in the region, or the numbers that the group counts from.
     fn group_inside(&mut self, s: &AccessGroup) -> EmitResult<(V<'c>, V<'c>)> {
         let all = s.all;
         let ty = all.ty(self.f);
+        if let Root::Scaled(scaled) = all.root {
+            let inside = self.numbers_inside(scaled, s)?;
+            return Ok((self.all_ones(inside, ty.lanes)?, self.get(scaled.index)?));
+        }
         let by = self.konst(ty, all.from.cast_unsigned() & ty.lane.mask())?;
         let mut start = match all.root {
             Root::Zero => by,
-            Root::Value(root) => self.get(root)?,
+            Root::Value(root) | Root::Scaled(Scaled { index: root, .. }) => self.get(root)?,
         };
         if all.root != Root::Zero && all.from != 0 {
             start = self.op2(I::Add, start, by)?;
@@ -260,10 +277,14 @@ impl<'c> LlvmEmitter<'c, '_> {
         if ty.is_scalar() {
             return Ok((inside, start));
         }
-        let word = self.int(u32::from(ty.lanes));
-        let bits = self.cast_bits(inside, word.into())?;
-        let inside = self.icmp(IntPredicate::EQ, bits, word.const_all_ones())?;
-        Ok((inside, start))
+        Ok((self.all_ones(inside, ty.lanes)?, start))
+    }
+
+    /// Whether all lanes of a comparison are set.
+    fn all_ones(&mut self, lanes: V<'c>, count: u16) -> EmitResult<V<'c>> {
+        let word = self.int(u32::from(count));
+        let bits = self.cast_bits(lanes, word.into())?;
+        self.icmp(IntPredicate::EQ, bits, word.const_all_ones())
     }
 
     /// Notes where the accesses are and which masks are full.
@@ -276,7 +297,16 @@ impl<'c> LlvmEmitter<'c, '_> {
                 let offset = self.resize(offset, 64)?;
                 InsideAddresses::Strided(self.offset(base, self.as_int(offset)?)?)
             } else {
-                InsideAddresses::Lanes(base, self.lane_words(offset, ty)?, 0)
+                let (start, shift) = match s.all.root {
+                    Root::Scaled(scaled) => (self.numbers_start(scaled, s)?, scaled.shift),
+                    _ => (base, 0),
+                };
+                InsideAddresses::Lanes(LaneOffsets {
+                    start,
+                    words: self.lane_words(offset, ty)?,
+                    shift,
+                    distance: 0,
+                })
             };
             for a in &versions.accesses {
                 if s.bounds(a.inst).is_none() {
@@ -287,9 +317,10 @@ impl<'c> LlvmEmitter<'c, '_> {
                     InsideAddresses::Strided(start) => {
                         InsideAddresses::Strided(self.offset_const(start, distance)?)
                     }
-                    InsideAddresses::Lanes(base, words, _) => {
-                        InsideAddresses::Lanes(base, words, distance)
-                    }
+                    InsideAddresses::Lanes(offsets) => InsideAddresses::Lanes(LaneOffsets {
+                        distance,
+                        ..offsets
+                    }),
                 };
                 self.version.inside.insert(a.inst, at);
             }
