@@ -14,6 +14,7 @@ mod races;
 mod random;
 mod rig;
 mod rolled;
+mod scaled;
 mod several;
 mod shapes;
 mod speed;

@@ -12,7 +12,8 @@ use visa_runtime::CodeHandle;
 
 use crate::cases::{INTS, payload};
 use crate::rig::{Guarded, NONE, Rig, SPEED, gather, install, install_base};
-use visa_test_common::{Rng, full, share};
+use crate::scaled::Numbers;
+use visa_test_common::{Rng, full};
 
 const SIZES: [usize; 9] = [0, 1, 3, 4, 7, 63, 64, 200, 4096];
 const SPACES: [Space; 6] = [
@@ -25,32 +26,32 @@ const SPACES: [Space; 6] = [
 ];
 /// There are no stores to it.
 const READ_ONLY: Space = Space::Args;
-const STRIDE: u32 = 512;
+pub const STRIDE: u32 = 512;
 const REGS: u32 = 104;
-const RESULTS: u32 = 128;
+pub const RESULTS: u32 = 128;
 
 /// An access in the making.
-struct Access {
-    op: Op,
-    space: Space,
-    lanes: u16,
+pub struct Access {
+    pub op: Op,
+    pub space: Space,
+    pub lanes: u16,
     /// Constant surface index, else from the payload.
-    constant: bool,
+    pub constant: bool,
     /// Full mask, else from the payload.
-    full: bool,
+    pub full: bool,
     /// Addresses: a scalar and a given number of bytes from lane to lane; else from the payload.
-    stride: Option<i64>,
-    /// Addresses: a scalar and 32-bit numbers, widened so and shifted by so much; else whole.
-    scaled: Option<(Conv, u8)>,
-    sources: Vec<Ty>,
-    results: Vec<Ty>,
+    pub stride: Option<i64>,
+    /// Addresses: a scalar and numbers; else whole.
+    pub scaled: Option<Numbers>,
+    pub sources: Vec<Ty>,
+    pub results: Vec<Ty>,
 }
 
 /// Index of the bound surface.
 const INDEX: u32 = 3;
 
 impl Access {
-    fn function(&self) -> Function {
+    pub fn function(&self) -> Function {
         let mut f = Function::new("access", 32);
         f.regs_bytes = REGS;
         f.frame_bytes = RESULTS;
@@ -71,7 +72,7 @@ impl Access {
         let addr = match (self.stride, self.scaled) {
             (None, None) => payload(&mut f, STRIDE, addr_ty),
             (Some(stride), _) => affine_addresses(&mut f, addr_ty, stride, self.lanes),
-            (None, Some((conv, shift))) => scaled_addresses(&mut f, self.lanes, conv, shift),
+            (None, Some(numbers)) => numbers.addresses(&mut f, self.lanes),
         };
         let mut args: Vec<Value> = vec![mask, addr];
         if self.space.has_surface() {
@@ -113,7 +114,7 @@ impl Access {
         matches!(self.op, Op::Atomic(_)) && self.full
     }
 
-    fn check(&self, rng: &mut Rng, rounds: usize) {
+    pub fn check(&self, rng: &mut Rng, rounds: usize) {
         let mut f = self.function();
         if self.stride.is_some() && rng.below(4) != 0 {
             assert!(visa_jit::passes::run_pass(&mut f, "shape"));
@@ -306,94 +307,11 @@ impl Access {
                 put(&mut model, offset);
             }
         }
-        if let Some((_, shift)) = self.scaled {
-            self.scale(rng, (limit, shift), base, [&mut native, &mut model]);
+        if let Some(numbers) = self.scaled {
+            numbers.write(rng, limit, base, [&mut native, &mut model]);
         }
         (native, model)
     }
-
-    /// Bases in front of the memory, in it and after it, sometimes with a tag; numbers that reach all of it, and far away.
-    fn scale(
-        &self,
-        rng: &mut Rng,
-        (limit, shift): (usize, u8),
-        base: u64,
-        payloads: [&mut Vec<u8>; 2],
-    ) {
-        let before = rng.below(1 << 12);
-        // The number that brings such a base to the start of memory, or back to it.
-        // Where numbers end, with or without a sign.
-        let end = |most: u32, rng: &mut Rng| {
-            let there = most - rng.below(40) as u32;
-            (0u64.wrapping_sub(u64::from(there) << shift), there)
-        };
-        let (from, there) = match rng.below(8) {
-            0 => (0u64.wrapping_sub(before as u64), (before >> shift) as u32),
-            1 => {
-                let from = rng.below(limit + 16);
-                (from as u64, 0u32.wrapping_sub((from >> shift) as u32))
-            }
-            2 => (rng.below(8) as u64 + (1 << 30), 0),
-            3 => end(i32::MAX as u32, rng),
-            4 => end(u32::MAX, rng),
-            _ => (0, 0),
-        };
-        let there = if rng.below(2) == 0 { there } else { 0 };
-        let tag = if rng.below(4) == 0 {
-            rng.bits() << 48
-        } else {
-            0
-        };
-        let far = rng.below(3) == 0;
-        let numbers: Vec<u32> = (0..32)
-            .map(|_| match rng.below(8) {
-                0 if far => rng.bits() as u32,
-                1 if far => 0u32.wrapping_sub(rng.below(1 << 10) as u32),
-                _ => {
-                    let number = rng.below((limit >> shift) + usize::from(far) * 4 + 1);
-                    there.wrapping_add(number as u32)
-                }
-            })
-            .collect();
-        let numbers = match rng.below(3) {
-            0 => side_by_side(rng, numbers),
-            _ => numbers,
-        };
-        let bases = [base, Bytes::FLAT_BASE];
-        let bases = bases.map(|base| base.wrapping_add(from) & Bytes::FLAT_BITS | tag);
-        for (bytes, base) in payloads.into_iter().zip(bases) {
-            bytes[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
-            for (lane, number) in numbers.iter().enumerate() {
-                bytes[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
-            }
-        }
-    }
-}
-
-/// Numbers that follow each other from the first one on; one may be elsewhere.
-fn side_by_side(rng: &mut Rng, numbers: Vec<u32>) -> Vec<u32> {
-    let (first, stray) = (numbers[0], rng.below(64));
-    let number = |(lane, other)| match lane == stray {
-        true => other,
-        false => first.wrapping_add(lane as u32),
-    };
-    numbers.into_iter().enumerate().map(number).collect()
-}
-
-/// Where the base of scaled addresses is in the payload.
-const BASE: u32 = 2 * STRIDE + 64;
-
-/// As compilers write an element of an array in device memory.
-fn scaled_addresses(f: &mut Function, lanes: u16, conv: Conv, shift: u8) -> Value {
-    let entry = Function::ENTRY;
-    let ty = Ty::vector(Lane::I64, lanes);
-    let base = payload(f, BASE, Ty::I64);
-    let index = payload(f, STRIDE, Ty::vector(Lane::I32, lanes));
-    let wide = f.push1(entry, Op::Convert(conv), vec![index], ty, 0);
-    let by = f.push1(entry, Op::Const(shift.into()), vec![], Ty::I64, 0);
-    let product = f.push1(entry, Op::Binary(BinOp::Shl), vec![wide, by], ty, 0);
-    let base = f.push1(entry, Op::Splat, vec![base], ty, 0);
-    f.push1(entry, Op::Binary(BinOp::Add), vec![product, base], ty, 0)
 }
 
 /// Scalar from the payload (or 8) plus a multiple of the lane number; for some lane counts
@@ -553,105 +471,6 @@ fn stores() {
         };
         case.check(&mut rng, 18);
     });
-}
-
-#[test]
-fn scaled_numbers() {
-    let mut rng = Rng::new(36);
-    for (number, elem) in INTS.into_iter().enumerate() {
-        for (lanes, conv) in [(8, Conv::ZExt), (16, Conv::SExt), (32, Conv::ZExt)] {
-            for load in [true, false] {
-                let access = MemAccess {
-                    space: Space::Flat,
-                    elem,
-                    comps: 1,
-                    site: 0,
-                };
-                let op = match load {
-                    true => Op::Load(access),
-                    false => Op::Store(access),
-                };
-                let tys = vec![Ty::vector(elem, lanes)];
-                // Elements with gaps between them, or that overlap.
-                let shift = if lanes == 8 { (number + 1) % 4 } else { number };
-                let case = Access {
-                    op,
-                    space: Space::Flat,
-                    lanes,
-                    constant: true,
-                    full: lanes != 16,
-                    stride: None,
-                    scaled: Some((conv, shift as u8)),
-                    sources: if load { vec![] } else { tys.clone() },
-                    results: if load { tys } else { vec![] },
-                };
-                case.check(&mut rng, share(90, 5) as usize);
-            }
-        }
-    }
-}
-
-/// Memory of 4 GiB, of which a few pages are touched: the count of numbers that are inside has 33 bits there.
-#[test]
-fn all_scaled_numbers_are_inside() {
-    for elem in [Lane::I8, Lane::I32] {
-        for from in [0, 1] {
-            numbers_are_inside(elem, Conv::ZExt, from);
-        }
-        for from in [-1, 0, 1] {
-            numbers_are_inside(elem, Conv::SExt, (1_u64 << 31).wrapping_add_signed(from));
-        }
-    }
-}
-
-/// Reads with the least and the largest numbers, and those around where they change their sign.
-fn numbers_are_inside(elem: Lane, conv: Conv, from: u64) {
-    let edges = [0..3, 0x7FFF_FFFE..0x8000_0002].into_iter().flatten();
-    let numbers: Vec<u32> = edges.chain(u32::MAX - 8..=u32::MAX).collect();
-    let low = [-1, u32::MAX.into()][usize::from(conv == Conv::ZExt)];
-    let access = MemAccess {
-        space: Space::Flat,
-        elem,
-        comps: 1,
-        site: 0,
-    };
-    let case = Access {
-        op: Op::Load(access),
-        space: Space::Flat,
-        lanes: 16,
-        constant: true,
-        full: true,
-        stride: None,
-        scaled: Some((conv, 0)),
-        sources: vec![],
-        results: vec![Ty::vector(elem, 16)],
-    };
-    let f = case.function();
-    let code = install(&f, &SPEED);
-    let bytes = elem.bytes() as usize;
-    for size in [(1usize << 32) - 1, 1 << 32, (1 << 32) + 1] {
-        let memory = Guarded::new(size);
-        let mut rig = Rig::new(1, f.frame_bytes as usize);
-        rig.place(Space::Flat, 0, &memory);
-        let base = (memory.base() as u64).wrapping_add(from);
-        let mut payload = vec![0; rig.payload.len()];
-        payload[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
-        let mut want = vec![0; 16 * bytes];
-        for (lane, &number) in numbers.iter().enumerate() {
-            payload[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
-            let wide = i64::from(number.cast_signed()) & low;
-            // Elements overlap, and all of their bytes are the same.
-            let offset = from.cast_signed() + wide;
-            if (0..=(size - bytes) as i64).contains(&offset) {
-                (0..bytes).for_each(|n| memory.set(offset as usize + n, 7));
-                want[bytes * lane..][..bytes].fill(7);
-            }
-        }
-        rig.payload.write(&payload);
-        assert_eq!(rig.run(code.entry()), 0);
-        let got = &rig.frames[0].read()[RESULTS as usize..][..want.len()];
-        assert_eq!(got, want, "{elem:?} {conv:?}, {from:#x} of {size:#x}");
-    }
 }
 
 #[test]

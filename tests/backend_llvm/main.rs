@@ -26,6 +26,8 @@ mod races;
 mod random;
 #[path = "../backend_cranelift/rig.rs"]
 mod rig;
+#[path = "../backend_cranelift/scaled.rs"]
+mod scaled;
 #[path = "../backend_cranelift/several.rs"]
 mod several;
 mod shapes;

@@ -6,7 +6,7 @@
 
 use super::AtHand;
 use super::consts;
-use super::scaled::Scaled;
+use super::scaled::{MAX_SHIFT, Scaled};
 use super::strided::MAX_SPAN;
 use crate::backend::Bounds;
 use crate::ssa::remark::BoundsTest;
@@ -87,12 +87,28 @@ impl Reach {
     /// The same bytes, counted from a scalar and scaled numbers if the root is made of such.
     pub(super) fn by_numbers(self, f: &Function, at_hand: AtHand) -> Reach {
         let scaled = match self.root {
-            Root::Value(root) if self.space == Space::Flat => Scaled::of(f, root, at_hand),
+            Root::Value(root) if self.space == Space::Flat => {
+                Scaled::of(f, root, MAX_SHIFT, at_hand)
+            }
             _ => None,
         };
-        Reach {
-            root: scaled.map_or(self.root, Root::Scaled),
-            ..self
+        let Some(scaled) = scaled else {
+            return self;
+        };
+        // Accesses at constant distances share a root.
+        let moved = |by: i64| by.checked_add(scaled.distance);
+        match [self.at, self.from, self.to].map(moved) {
+            [Some(at), Some(from), Some(to)] => Reach {
+                root: Root::Scaled(Scaled {
+                    distance: 0,
+                    ..scaled
+                }),
+                at,
+                from,
+                to,
+                ..self
+            },
+            _ => self,
         }
     }
 

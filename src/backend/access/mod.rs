@@ -49,7 +49,7 @@ pub(super) use local_shape::{Ids, Sum};
 pub(super) use place::{FLAT_OFFSET, Lanes, Marked, Place, Region, message_place, pointer_of};
 pub use plan::AccessPlan;
 pub(super) use plan::{Segment, Step, Versions};
-pub(super) use scaled::Scaled;
+pub(super) use scaled::{POINTER_SHIFT, Scaled};
 pub(super) use strided::{Affine, Strided, StridedKind, row_bytes};
 pub use text::PlanLine;
 pub(super) use text::{AFTER, Called};

@@ -429,7 +429,10 @@ impl Planner<'_> {
         if self.is_outside(inst) {
             let any = self.limits.other_way(self.decider.any(inst)?);
             // Affine addresses are hardly ever outside, so what gathers by numbers keep in registers would be in the way.
-            let affine = f.shapes.get(&inst).is_some_and(|shape| shape.addr.is_some());
+            let affine = f
+                .shapes
+                .get(&inst)
+                .is_some_and(|shape| shape.addr.is_some());
             return Some(How::Any(match affine {
                 true => any,
                 false => self.decider.scaled(inst, any, &|v| self.is_at_hand(v)),

@@ -15,6 +15,7 @@ fn scaled_numbers_in_device_memory_are_gathered_by_them() {
     };
     let scaled = Scaled {
         base: Value(8),
+        distance: 0,
         index: Value(3),
         shift: 2,
         signed: true,
@@ -53,6 +54,7 @@ fn scaled_numbers_of_all_lanes_are_tested_in_front() {
     for (conv, signed) in [("sext", true), ("zext", false)] {
         let scaled = Scaled {
             base: Value(8),
+            distance: 0,
             index: Value(3),
             shift: 2,
             signed,
@@ -74,7 +76,10 @@ fn scaled_numbers_of_all_lanes_are_tested_in_front() {
         let makes = |steps: &[Step]| steps.iter().any(|s| matches!(s, Step::Plain(_)));
         assert!(!makes(&two.fast.steps));
         let line = made.lines(&f)[1].to_string();
-        assert!(line.contains("(scaled 32-bit numbers; tested in front; else"), "{line}");
+        assert!(
+            line.contains("(scaled 32-bit numbers; tested in front; else"),
+            "{line}"
+        );
     }
     // Other addresses are tested as they are.
     let body = "  %9: <16 x i64> = splat %8\n  %10: <16 x i64> = mul %9, %9\n  %11: <16 x i32> = load.flat.i32x1[0] %1, %10\n";

@@ -1,4 +1,4 @@
-//! Addresses in device memory that are a scalar and a scaled 32-bit number in each lane: `base + (index << shift)`.
+//! Addresses in device memory that are a scalar, a scaled 32-bit number in each lane, and a constant: `base + distance + (index << shift)`.
 //!
 //! The numbers that lie inside are a range, which scalar code finds once for all lanes. The lanes are then compared as 32-bit
 //! numbers, four at a time. They are widened only where that is needed.
@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::CraneliftEmitter;
 use super::lanes::{Offsets, Start};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::access::Scaled;
+use crate::backend::access::{POINTER_SHIFT, Scaled};
 use crate::ssa::Lane;
 
 /// Bits of an address that do not count.
@@ -26,14 +26,16 @@ pub(super) enum Compare {
 impl CraneliftEmitter<'_> {
     /// The addresses of an access as a scalar and scaled numbers.
     pub(super) fn scaled(&self, lanes: &Lanes) -> Option<Scaled> {
-        Scaled::of(self.f, lanes.addresses?, &|v| self.is_at_hand(v))
+        Scaled::of(self.f, lanes.addresses?, POINTER_SHIFT, &|v| {
+            self.is_at_hand(v)
+        })
     }
 
     /// Offsets of such lanes from the first place that an index can be inside at, and masks of those that are not inside.
     ///
     /// An element is inside if `0 <= from + (index << shift) < limit`, `from` being the signed distance of the base from the
-    /// start of memory in the 48 bits of an address that count. Memory has at most 2^45 bytes and indices reach 2^35 bytes far,
-    /// so nothing comes round from the other end.
+    /// start of memory in the 48 bits of an address that count, and the constant. Memory has at most 2^45 bytes; indices reach 2^35 bytes
+    /// far and constants 2^31, so nothing comes round from the other end.
     pub(super) fn compare_scaled(
         &mut self,
         region: Region,
@@ -47,6 +49,10 @@ impl CraneliftEmitter<'_> {
         let from = self.ins().isub(base, first);
         let from = self.ins().ishl_imm_u(from, TAG_BITS);
         let from = self.ins().sshr_imm_u(from, TAG_BITS);
+        let from = match scaled.distance {
+            0 => from,
+            by => self.ins().iadd_imm_s(from, by),
+        };
         let shift = i64::from(scaled.shift);
         let (least, past) = match (how, scaled.signed) {
             (Compare::Exactly, true) => (i64::from(i32::MIN), 1 << 31),

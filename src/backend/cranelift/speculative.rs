@@ -75,6 +75,10 @@ impl CraneliftEmitter<'_> {
         let distance = self.ins().ishl_imm_u(wide, i64::from(scaled.shift));
         let base = self.scalar(scaled.base);
         let base = self.ins().iadd(base, distance);
+        let base = match scaled.distance {
+            0 => base,
+            by => self.ins().iadd_imm_s(base, by),
+        };
         (base, self.ins().band(beside, near))
     }
 }

@@ -71,10 +71,8 @@ pub(super) enum Key {
     Range {
         /// Which of the values that say it.
         part: u8,
-        /// What the numbers count from.
-        base: Value,
-        /// By how much they are shifted, and whether they are signed.
-        scale: (u8, bool),
+        /// Where the numbers count from and how: `Scaled::scale`.
+        scale: (Value, i64, u8, bool),
         /// Elements, and which of a lane.
         component: (Lane, u32),
     },
@@ -82,10 +80,8 @@ pub(super) enum Key {
     Room {
         /// Whether it is the place.
         start: bool,
-        /// What the numbers count from.
-        base: Value,
-        /// By how much they are shifted, and whether they are signed.
-        scale: (u8, bool),
+        /// Where the numbers count from and how: `Scaled::scale`.
+        scale: (Value, i64, u8, bool),
         /// Distance of the lowest byte, and how many there are.
         bytes: (i64, u32),
     },

@@ -117,8 +117,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let mut part = |n| {
             let key = Key::Range {
                 part: RANGE_PARTS + n,
-                base: scaled.base,
-                scale: (scaled.shift, scaled.signed),
+                scale: scaled.scale(),
                 component: (elem, c),
             };
             self.hoisted(key, |e| Ok(make(e)?.part(n)))
@@ -133,8 +132,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         }
         let key = |part| Key::Range {
             part,
-            base: scaled.base,
-            scale: (scaled.shift, scaled.signed),
+            scale: scaled.scale(),
             component: (elem, c),
         };
         Ok(Range {
@@ -153,14 +151,14 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.from_base(scaled, middle + i64::from(c * elem.bytes()))
     }
 
-    /// Signed distance from the start of memory to what is as many bytes after the base as given.
+    /// Signed distance from the start of memory to what is as many bytes after number zero as given.
     fn from_base(&mut self, scaled: Scaled, distance: i64) -> EmitResult<IntValue<'c>> {
         let base = self.get(scaled.base)?;
         let from = self.flat_offset(base)?;
         let unused = self.i64(FLAT_OFFSET.leading_zeros().into());
         let from = self.op2(I::Shl, from, unused)?;
         let from = self.op2(I::AShr, from, unused)?;
-        self.add_const(self.as_int(from)?, distance)
+        self.add_const(self.as_int(from)?, scaled.distance + distance)
     }
 
     /// Whether all bytes of a group that counts from scaled numbers are inside, with one comparison of each number. It may say no of bytes
@@ -187,12 +185,7 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// See [`Key::Room`]; made once a call where the base is an argument.
-    fn room_once(
-        &mut self,
-        scaled: Scaled,
-        group: &AccessGroup,
-        start: bool,
-    ) -> EmitResult<V<'c>> {
+    fn room_once(&mut self, scaled: Scaled, group: &AccessGroup, start: bool) -> EmitResult<V<'c>> {
         let (from, bytes) = (group.all.from, group.bytes());
         let make = |e: &mut Self| match start {
             true => {
@@ -207,8 +200,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         }
         let key = Key::Room {
             start,
-            base: scaled.base,
-            scale: (scaled.shift, scaled.signed),
+            scale: scaled.scale(),
             bytes: (from, bytes),
         };
         self.hoisted(key, make)
@@ -236,8 +228,8 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// For which numbers component `c` is inside. An element is inside if `0 <= from + (index << shift) < limit`, `from` being the signed
-    /// distance of the base from the start of memory in the bits of an address that count. Memory has at most 2^45 bytes and numbers
-    /// reach 2^35 bytes far, so nothing comes round from the other end.
+    /// distance of number zero from the start of memory in the bits of an address that count. Memory has at most 2^45 bytes, numbers reach
+    /// 2^38 bytes far and constants 2^32, so nothing comes round from the other end.
     fn range(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Range<V<'c>>> {
         let (shift, bytes) = (scaled.shift, elem.bytes());
         let from = self.from(scaled, elem, c)?;
