@@ -1,11 +1,11 @@
 //! Accesses by a scalar, a scaled 32-bit number in each lane, and a constant, in device memory.
 
 use visa_jit::ssa::eval::Bytes;
-use visa_jit::ssa::{BinOp, Conv, Function, Lane, MemAccess, Op, Space, Ty, Value};
+use visa_jit::ssa::{BinOp, Conv, Function, Lane, MemAccess, Op, Space, Term, Ty, Value};
 
 use crate::cases::{INTS, payload};
 use crate::memory::{Access, RESULTS, STRIDE};
-use crate::rig::{Guarded, Rig, SPEED, install};
+use crate::rig::{Guarded, Rig, SPEED, gather, install};
 use visa_test_common::{Rng, share};
 
 /// Where the base of scaled addresses is in the payload.
@@ -161,6 +161,7 @@ fn all_scaled_numbers_are_inside() {
         for from in [0, 1] {
             numbers_are_inside(elem, Conv::ZExt, from);
         }
+        numbers_are_inside(elem, Conv::SExt, 0);
         for from in [-1, 0, 1] {
             numbers_are_inside(elem, Conv::SExt, (1_u64 << 31).wrapping_add_signed(from));
         }
@@ -204,6 +205,12 @@ fn numbers_are_inside(elem: Lane, conv: Conv, from: u64) {
         let mut payload = vec![0; rig.payload.len()];
         payload[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
         let mut want = vec![0; 16 * bytes];
+        // Numbers that are negative would be here if they were not.
+        let unsigned = numbers.iter().map(|&n| from + u64::from(n));
+        let room = (size - bytes) as u64;
+        for offset in unsigned.filter(|&offset| offset <= room) {
+            (0..bytes).for_each(|n| memory.set(offset as usize + n, 9));
+        }
         for (lane, &number) in numbers.iter().enumerate() {
             payload[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
             let wide = i64::from(number.cast_signed()) & low;
@@ -225,16 +232,18 @@ fn numbers_are_inside(elem: Lane, conv: Conv, from: u64) {
 #[test]
 fn scaled_numbers_and_a_distance() {
     let mut rng = Rng::new(38);
-    for (comps, shift) in [(1, 2), (1, 5), (2, 3), (4, 4), (1, 7)] {
+    for (comps, shift) in [(1, 1), (1, 2), (1, 5), (2, 3), (4, 4), (1, 7)] {
         for (lanes, conv) in [(8, Conv::SExt), (16, Conv::ZExt), (32, Conv::SExt)] {
-            for distance in [12, -8, 1 << 31, (1 << 31) + 1] {
+            // The last one only changes the tag.
+            for distance in [12, -8, 1 << 31, (1 << 31) + 1, 1 << 48] {
+                let elem = if shift == 1 { Lane::I8 } else { Lane::I32 };
                 let access = MemAccess {
                     space: Space::Flat,
-                    elem: Lane::I32,
+                    elem,
                     comps,
                     site: 0,
                 };
-                let tys = vec![Ty::vector(Lane::I32, lanes); usize::from(comps)];
+                let tys = vec![Ty::vector(elem, lanes); usize::from(comps)];
                 for load in [true, false] {
                     let (op, sources, results) = match load {
                         true => (Op::Load(access), vec![], tys.clone()),
@@ -257,6 +266,66 @@ fn scaled_numbers_and_a_distance() {
                     };
                     case.check(&mut rng, share(40, 4) as usize);
                 }
+            }
+        }
+    }
+}
+
+/// One test for several distances from the same numbers.
+#[test]
+fn scaled_numbers_at_several_distances() {
+    const DISTANCES: [i64; 3] = [0, 24, -16];
+    let mut f = Function::new("distances", 16);
+    f.sites.push(gather(Space::Flat));
+    f.frame_bytes = RESULTS + 64 * DISTANCES.len() as u32;
+    let (entry, ty) = (Function::ENTRY, Ty::vector(Lane::I32, 16));
+    let access = MemAccess {
+        space: Space::Flat,
+        elem: Lane::I32,
+        comps: 1,
+        site: 0,
+    };
+    for (at, distance) in (RESULTS..).step_by(64).zip(DISTANCES) {
+        let numbers = Numbers {
+            conv: Conv::ZExt,
+            shift: 2,
+            distance,
+        };
+        let full = Op::VecConst(vec![1; 16].into());
+        let full = f.push1(entry, full, vec![], Ty::mask(16), 0);
+        let addresses = numbers.addresses(&mut f, 16);
+        let loaded = f.push1(entry, Op::Load(access), vec![full, addresses], ty, 0);
+        f.push(entry, Op::FrameStore(at), vec![loaded], &[], 0);
+    }
+    f.block_mut(entry).term = Term::Return;
+    // The same numbers are one value.
+    assert!(visa_jit::passes::run_pass(&mut f, "gvn"));
+    let code = install(&f, &SPEED);
+    let memory = Guarded::new(400);
+    (0..400).for_each(|n| memory.set(n, n as u8));
+    // From the first element that a distance reaches to the last one, and beyond both ends.
+    for first in 0..100_u32 {
+        let mut rig = Rig::new(1, f.frame_bytes as usize);
+        rig.place(Space::Flat, 0, &memory);
+        let mut payload = vec![0; rig.payload.len()];
+        payload[BASE as usize..][..8].copy_from_slice(&(memory.base() as u64).to_le_bytes());
+        let number = |lane: u32| (first + 37 * lane) % 100;
+        for lane in 0..16 {
+            let at = STRIDE as usize + 4 * lane as usize;
+            payload[at..][..4].copy_from_slice(&number(lane).to_le_bytes());
+        }
+        rig.payload.write(&payload);
+        assert_eq!(rig.run(code.entry()), 0);
+        let frame = rig.frames[0].read();
+        for (row, distance) in DISTANCES.into_iter().enumerate() {
+            for lane in 0..16 {
+                let at = i64::from(4 * number(lane)) + distance;
+                let byte = |n: i64| match (0..=396).contains(&at) {
+                    true => (at + n) as u8,
+                    false => 0,
+                };
+                let got = &frame[RESULTS as usize + 64 * row + 4 * lane as usize..][..4];
+                assert_eq!(got, [0, 1, 2, 3].map(byte), "{first}, {distance}, {lane}");
             }
         }
     }
