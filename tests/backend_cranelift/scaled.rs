@@ -171,7 +171,16 @@ fn all_scaled_numbers_are_inside() {
 /// Reads with the least and the largest numbers, and those around where they change their sign.
 fn numbers_are_inside(elem: Lane, conv: Conv, from: u64) {
     let edges = [0..3, 0x7FFF_FFFE..0x8000_0002].into_iter().flatten();
-    let numbers: Vec<u32> = edges.chain(u32::MAX - 8..=u32::MAX).collect();
+    let sets: [Vec<u32>; 2] = [
+        edges.clone().chain(u32::MAX - 8..=u32::MAX).collect(),
+        edges.chain(0x8000_0002..0x8000_000B).collect(),
+    ];
+    for numbers in sets {
+        these_are_inside(elem, conv, from, &numbers);
+    }
+}
+
+fn these_are_inside(elem: Lane, conv: Conv, from: u64, numbers: &[u32]) {
     let low = [-1, u32::MAX.into()][usize::from(conv == Conv::ZExt)];
     let access = MemAccess {
         space: Space::Flat,
@@ -275,6 +284,7 @@ fn scaled_numbers_and_a_distance() {
 #[test]
 fn scaled_numbers_at_several_distances() {
     const DISTANCES: [i64; 3] = [0, 24, -16];
+    const BEFORE: u64 = 16;
     let mut f = Function::new("distances", 16);
     f.sites.push(gather(Space::Flat));
     f.frame_bytes = RESULTS + 64 * DISTANCES.len() as u32;
@@ -308,8 +318,13 @@ fn scaled_numbers_at_several_distances() {
         let mut rig = Rig::new(1, f.frame_bytes as usize);
         rig.place(Space::Flat, 0, &memory);
         let mut payload = vec![0; rig.payload.len()];
-        payload[BASE as usize..][..8].copy_from_slice(&(memory.base() as u64).to_le_bytes());
-        let number = |lane: u32| (first + 37 * lane) % 100;
+        let base = memory.base() as u64 + BEFORE;
+        payload[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
+        // Of every other set, all are inside.
+        let number = |lane: u32| match first % 2 {
+            0 => (first + 37 * lane) % 100,
+            _ => (first + 37 * lane) % 90,
+        };
         for lane in 0..16 {
             let at = STRIDE as usize + 4 * lane as usize;
             payload[at..][..4].copy_from_slice(&number(lane).to_le_bytes());
@@ -319,7 +334,7 @@ fn scaled_numbers_at_several_distances() {
         let frame = rig.frames[0].read();
         for (row, distance) in DISTANCES.into_iter().enumerate() {
             for lane in 0..16 {
-                let at = i64::from(4 * number(lane)) + distance;
+                let at = i64::from(4 * number(lane)) + distance + BEFORE as i64;
                 let byte = |n: i64| match (0..=396).contains(&at) {
                     true => (at + n) as u8,
                     false => 0,
