@@ -400,7 +400,8 @@ impl<'a> BufferChecks<'a> {
             comps: u8::try_from(check.count).ok()?,
             site: check.site,
         };
-        let scaled = decider.speculation(inst, access, at_hand).flatten()?;
+        let scaled = decider.speculation(inst, access, at_hand).flatten();
+        let scaled = scaled.filter(|_| decider.speculates_by_base())?;
         let stride = check.elem.bytes().into();
         let span = CheckSpan::new(self.f, inst, stride, Spacing::Beside(scaled));
         span.filter(|_| !check.aligned)

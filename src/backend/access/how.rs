@@ -311,15 +311,8 @@ impl<'a> Decider<'a> {
             _ => return any,
         };
         let data = self.f.inst(inst);
-        let Some((access, _)) =
-            lane_wise(&data.op).filter(|(access, _)| access.space == Space::Flat)
-        else {
-            return any;
-        };
-        let scaled = Scaled::of(self.f, data.args[1], POINTER_SHIFT, at_hand);
-        // Each distance has a range of numbers of its own, and those of many accesses do not stay in registers. That costs more than a sum
-        // for each lane, but not more than what finds the words of narrow elements.
-        let scaled = scaled.filter(|s| s.distance == 0 || access.elem.bytes() < 4);
+        let access = lane_wise(&data.op).map(|(access, _)| access);
+        let scaled = access.and_then(|access| self.scaled_alone(access, data.args[1], at_hand));
         match (any, scaled) {
             (_, None) => any,
             (Any::Loop(_), scaled) => Any::Loop(scaled),
@@ -327,11 +320,27 @@ impl<'a> Decider<'a> {
         }
     }
 
+    /// The scaled numbers by which an access is tested and done that shares no test with others.
+    fn scaled_alone(&self, access: MemAccess, addresses: Value, at_hand: AtHand) -> Option<Scaled> {
+        if access.space != Space::Flat {
+            return None;
+        }
+        let scaled = Scaled::of(self.f, addresses, POINTER_SHIFT, at_hand)?;
+        // Each distance has a range of numbers of its own, and those of many accesses do not stay in registers. That costs more than a sum
+        // for each lane, but not more than what finds the words of narrow elements.
+        (scaled.distance == 0 || access.elem.bytes() < 4).then_some(scaled)
+    }
+
     fn is_rolled(&self, access: MemAccess, lanes: u16) -> bool {
         let wanted = self.few_rolled && self.limits.gather == Gather::Select;
         // Marks of a check are read and written as the data is, but are rare.
         let moved = access.comps <= MOST_COMPONENTS && !access.space.is_marks();
         wanted && moved && matches!(lanes, 8 | 16 | 32)
+    }
+
+    /// True if lanes that are found side by side are then affine, and not still enabled or disabled each.
+    pub(super) const fn speculates_by_base(&self) -> bool {
+        matches!(self.limits.speculation, Speculation::Affine)
     }
 
     /// Whether lanes that are probably side by side are tested for that, and what the test is about in device memory, where the code
@@ -364,7 +373,11 @@ impl<'a> Decider<'a> {
                 // Without it, elements of one or two bytes are a call, or more than a gather.
                 let narrow = bytes < 4 && !limits.records_faults(access.space);
                 let pays = narrow || limits.gathers(access, lanes);
-                (limits.stores_masked(access, lanes) && pays).then_some(None)
+                if !(limits.stores_masked(access, lanes) && pays) {
+                    return None;
+                }
+                let scaled = self.scaled_alone(access, addresses, at_hand);
+                Some(scaled.filter(|scaled| 1 << scaled.shift == bytes))
             }
         }
     }

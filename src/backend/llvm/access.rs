@@ -87,7 +87,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let results = match how {
             How::Any(any) => self.load_any(access, &lanes, *any)?,
             How::Affine(alone) if alone.is_speculative() => {
-                self.load_speculative((inst, access), &lanes, alone.other)?
+                self.load_speculative((inst, access), &lanes, alone)?
             }
             How::Affine(alone) => self.load_strided(access, &lanes, inst, alone)?,
         };
@@ -108,7 +108,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         match how {
             How::Any(any) => self.store_any(access, &lanes, &data, *any),
             How::Affine(alone) if alone.is_speculative() => {
-                self.store_speculative(access, &lanes, &data, alone.other)
+                self.store_speculative(access, &lanes, &data, alone)
             }
             How::Affine(alone) => self.store_strided(access, &lanes, &data, (inst, alone)),
         }

@@ -333,17 +333,29 @@ impl<'c> LlvmEmitter<'c, '_> {
         let elem = access.elem;
         let mut place = |c| {
             let (at, inside) = self.led(lanes, lead, (elem, c))?;
-            let at = match lead {
-                Lead::Scaled(scaled, index) if elem.bytes() < 4 => {
-                    let window = self.window_once(scaled, elem, c)?;
-                    let units = Units::new(scaled.shift, elem);
-                    LaneAddresses::Words(self.words(window, index, lanes.count, units)?)
-                }
-                _ => at,
-            };
-            Ok((at, inside))
+            Ok((self.to_gather(lanes, lead, at, (elem, c))?, inside))
         };
         components.map(&mut place).collect()
+    }
+
+    /// Where component `c` is, as gathers take it: narrow elements by the words that have them.
+    pub(super) fn to_gather(
+        &mut self,
+        lanes: &Lanes<'c>,
+        lead: Lead<'c>,
+        at: LaneAddresses<'c>,
+        (elem, c): (Lane, u32),
+    ) -> EmitResult<LaneAddresses<'c>> {
+        let Lead::Scaled(scaled, index) = lead else {
+            return Ok(at);
+        };
+        if elem.bytes() >= 4 {
+            return Ok(at);
+        }
+        let window = self.window_once(scaled, elem, c)?;
+        let units = Units::new(scaled.shift, elem);
+        let words = self.words(window, index, lanes.count, units)?;
+        Ok(LaneAddresses::Words(words))
     }
 
     fn gather_places(

@@ -10,20 +10,26 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
 use super::emit::{EmitResult, LlvmEmitter, V};
-use super::gather::LaneAddresses;
+use super::gather::{LaneAddresses, Lead};
 use super::memory::Lanes;
-use crate::backend::access::{Any, StridedKind};
-use crate::ssa::{Inst, MemAccess, Ty};
+use crate::backend::access::{AffineAccess, Any, By, StridedKind};
+use crate::ssa::{Inst, Lane, MemAccess, Ty};
 
 /// What is to be found out.
 #[derive(Clone, Copy)]
 struct Question<'c> {
-    /// Offsets of the lanes.
+    /// What the access knows of its addresses.
+    lead: Lead<'c>,
+    /// Where the lanes are: at offsets, or at numbers of elements.
+    places: LaneAddresses<'c>,
+    /// The same: offsets or numbers.
     at: V<'c>,
+    /// Their lane type.
+    lane: Lane,
+    /// By how much they grow from lane to lane, if the lanes lie side by side.
+    step: u64,
     /// Lanes that are enabled and inside.
     mask: V<'c>,
-    /// Bytes of an element.
-    bytes: u64,
 }
 
 /// Whether lanes lie side by side, and where lane 0 is then, if it is anywhere.
@@ -31,21 +37,37 @@ type Answer<'c> = (V<'c>, PointerValue<'c>);
 
 impl<'c> LlvmEmitter<'c, '_> {
     /// Where lanes are, and which of them count. Those that are enabled and not inside are reported, if faults are recorded.
-    fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Question<'c>> {
-        let offsets = self.offsets(lanes)?;
-        let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
+    fn question(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        by: &By,
+    ) -> EmitResult<Question<'c>> {
+        let By::Speculation(scaled) = *by else {
+            return Err("no speculation".into());
+        };
+        let lead = self.lead(lanes, scaled)?;
+        let (places, inside) = self.led(lanes, lead, (access.elem, 0))?;
         self.report_outside(access, lanes, [inside].into_iter())?;
+        let (at, lane, step) = match places {
+            LaneAddresses::Offsets(at) => (at, lanes.addr_lane(), access.elem.bytes().into()),
+            LaneAddresses::Units(_, at, _) => (at, Lane::I32, 1),
+            _ => return Err("speculation about neither offsets nor numbers".into()),
+        };
         Ok(Question {
+            lead,
+            places,
             at,
+            lane,
+            step,
             mask: self.guard(lanes, inside)?,
-            bytes: u64::from(access.elem.bytes()),
         })
     }
 
     /// Distances of the lanes from the first one.
-    fn steps(&mut self, lanes: &Lanes<'c>, bytes: u64) -> EmitResult<V<'c>> {
-        let steps: Vec<u64> = (0..u64::from(lanes.count)).map(|i| i * bytes).collect();
-        self.vector_bits(lanes.addr_lane(), &steps)
+    fn steps(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> EmitResult<V<'c>> {
+        let steps: Vec<u64> = (0..u64::from(lanes.count)).map(|i| i * q.step).collect();
+        self.vector_bits(q.lane, &steps)
     }
 
     /// True if no lane that counts is anywhere else than expected.
@@ -59,7 +81,7 @@ impl<'c> LlvmEmitter<'c, '_> {
     /// By the first lane, enabled or not.
     fn by_first(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> EmitResult<Answer<'c>> {
         let first = self.lane(q.at, 0)?;
-        let steps = self.steps(lanes, q.bytes)?;
+        let steps = self.steps(lanes, q)?;
         let all = self.splat(first, lanes.count)?;
         let expected = self.op2(I::Add, all, steps)?;
         let holds = self.all_there(q, expected, lanes.count)?;
@@ -74,7 +96,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let first = self.intrinsic("llvm.cttz", &[Ty::I32], &[bits, never])?;
         let first = self.op2(I::And, first, self.i32(u32::from(n) - 1))?;
         let index = self.as_int(first)?;
-        let steps = self.steps(lanes, q.bytes)?;
+        let steps = self.steps(lanes, q)?;
         let start = self.op2(I::Sub, q.at, steps)?;
         let from = self
             .b
@@ -83,29 +105,40 @@ impl<'c> LlvmEmitter<'c, '_> {
         let expected = self.op2(I::Add, all, steps)?;
         let holds = self.all_there(q, expected, n)?;
         let lead = self.resize(first, 64)?;
-        let lead = self.op2(I::Mul, lead, self.i64(q.bytes))?;
+        let lead = self.op2(I::Mul, lead, self.i64(q.step))?;
         self.answer(lanes, q, (holds, from, lead))
     }
 
-    /// The pointer for lane 0 at an offset, which is this many bytes from the lane that was looked at. In 64 bits the offset may be
+    /// The pointer for lane 0, whose offset or number is `from`; the lane that was looked at is `lead` further. In 64 bits, `from` may be
     /// below zero. Of lanes that count, none is before the one that was looked at, and none may be after the end of 32 bits.
     fn answer(
         &mut self,
         lanes: &Lanes<'c>,
         q: Question<'c>,
-        (mut holds, from, lead): (V<'c>, V<'c>, V<'c>),
+        (holds, from, lead): (V<'c>, V<'c>, V<'c>),
     ) -> EmitResult<Answer<'c>> {
-        let mut offset = from;
-        if !lanes.flat {
-            let there = self.op2(I::Add, from, self.resize(lead, 32)?)?;
-            let there = self.resize(there, 64)?;
-            let most = self.i64((1 << 32) - u64::from(lanes.count) * q.bytes);
-            let near = self.icmp(IntPredicate::ULE, there, most)?;
-            holds = self.op2(I::And, holds, near)?;
-            offset = self.op2(I::Sub, there, lead)?;
+        if q.lane == Lane::I64 {
+            let base = self.base(lanes.region)?;
+            return Ok((holds, self.offset(base, self.as_int(from)?)?));
         }
-        let base = self.base(lanes.region)?;
-        Ok((holds, self.offset(base, self.as_int(offset)?)?))
+        let there = self.op2(I::Add, from, self.resize(lead, 32)?)?;
+        let span = u64::from(lanes.count) * q.step;
+        let (there, most, start, unit) = match q.places {
+            // Numbers are signed.
+            LaneAddresses::Units(start, _, unit) => {
+                let there = self.cast(I::SExt, there, self.int(64).into())?;
+                (there, (1 << 31) - span, start, unit)
+            }
+            _ => {
+                let base = self.base(lanes.region)?;
+                (self.resize(there, 64)?, (1 << 32) - span, base, 1)
+            }
+        };
+        let near = self.icmp(IntPredicate::SLE, there, self.i64(most))?;
+        let holds = self.op2(I::And, holds, near)?;
+        let offset = self.op2(I::Sub, there, lead)?;
+        let offset = self.op2(I::Mul, offset, self.i64(unit.into()))?;
+        Ok((holds, self.offset(start, self.as_int(offset)?)?))
     }
 
     /// Has an access done both ways that need lanes side by side, and goes on where it has to be done otherwise.
@@ -136,9 +169,9 @@ impl<'c> LlvmEmitter<'c, '_> {
         &mut self,
         (inst, access): (Inst, MemAccess),
         lanes: &Lanes<'c>,
-        any: Any,
+        alone: &AffineAccess,
     ) -> EmitResult<Vec<V<'c>>> {
-        let q = self.question(access, lanes)?;
+        let q = self.question(access, lanes, &alone.by)?;
         let done = self.new_block();
         let ty = self.type_of(Ty::vector(access.elem, lanes.count));
         let callee = self.declare("llvm.masked.load", &[ty, self.ptr_type()])?;
@@ -155,9 +188,10 @@ impl<'c> LlvmEmitter<'c, '_> {
             loaded.push((v.ok_or("a load without a result")?, e.here()?));
             Ok(())
         })?;
-        let v = match any {
+        let v = match alone.other {
             Any::Gather => {
-                self.gather_lanes(access.elem, lanes, LaneAddresses::Offsets(q.at), q.mask)?
+                let at = self.to_gather(lanes, q.lead, q.places, (access.elem, 0))?;
+                self.gather_lanes(access.elem, lanes, at, q.mask)?
             }
             // It would report what is reported already.
             _ if self.records_faults(access.space) => return Err("a load that is no gather".into()),
@@ -179,20 +213,17 @@ impl<'c> LlvmEmitter<'c, '_> {
         access: MemAccess,
         lanes: &Lanes<'c>,
         data: &[V<'c>],
-        any: Any,
+        alone: &AffineAccess,
     ) -> EmitResult<()> {
         let &[v] = data else {
             return Err("speculation about several components".into());
         };
-        let q = self.question(access, lanes)?;
+        let q = self.question(access, lanes, &alone.by)?;
         let done = self.new_block();
         self.side_by_side(lanes, q, done, |e, place| e.store_masked(q.mask, v, place))?;
-        match any {
-            Any::Gather => self.scatter_lanes(lanes, LaneAddresses::Offsets(q.at), q.mask, v)?,
-            Any::Loop(_) => {
-                let at = LaneAddresses::Offsets(q.at);
-                self.store_each(access.elem, lanes, (at, q.mask), v)?;
-            }
+        match alone.other {
+            Any::Gather => self.scatter_lanes(lanes, q.places, q.mask, v)?,
+            Any::Loop(_) => self.store_each(access.elem, lanes, (q.places, q.mask), v)?,
             any => self.store_reported(access, lanes, data, any)?,
         }
         self.jump(done)?;
