@@ -12,7 +12,7 @@ use crate::ssa::shape::Affine;
 use crate::ssa::{Function, Inst, MemAccess, Op, Space, Value};
 
 /// Most loads in a function that are a load for each lane instead of a gather, which is several times as much code.
-const MOST_SPREAD: usize = 16;
+const MOST_SPREAD: usize = 96;
 
 /// An access that one test of its addresses may find to be inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
