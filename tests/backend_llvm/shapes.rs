@@ -178,15 +178,35 @@ fn lanes_are_loaded_one_by_one_where_gathers_are_slow() {
     assert_eq!(loads("skylake-avx512", Gather::Auto), few);
     // Each takes several times as much code, so of many none does.
     let mut many = String::new();
-    for n in 0..17 {
+    for n in 0..97 {
         many += &format!(
             "  %{}: <16 x i32> = load.surface.i32x1[0] %0, %3, %1\n",
             20 + n
         );
-        many += &format!("  framestore[{}] %{}\n", 16 * n, 20 + n);
+        many += &format!("  framestore[{}] %{}\n", 64 * (n % 16), 20 + n);
     }
     let made = ir_for(&named("znver4"), &many, &SPEED);
     assert_eq!(count(&made, "load i32, ptr"), few, "{made}");
+}
+
+/// Lanes in device memory are found inside by comparisons of 32-bit numbers.
+#[test]
+fn numbers_are_compared_instead_of_addresses() {
+    let body = "  %8: i64 = input.payload[64]
+  %9: <16 x i64> = splat %8
+  %10: <16 x i64> = zext %3
+  %11: <16 x i64> = vconst [2 ...]
+  %12: <16 x i64> = shl %10, %11
+  %13: <16 x i64> = add %12, %9
+  %14: <16 x i32> = load.flat.i32x1[0] %0, %13
+  framestore[0] %14
+";
+    for cpu in ["znver4", "skylake-avx512"] {
+        let made = ir_for(&named(cpu), body, &SPEED);
+        let numbers = count(&made, "icmp ult <16 x i32>") + count(&made, "icmp sle <16 x i32>");
+        assert!(numbers > 0, "{made}");
+        assert_eq!(count(&made, "icmp ult <16 x i64>"), 0, "{made}");
+    }
 }
 
 /// Addresses that are moved twice are still at a constant distance from where they started.

@@ -87,3 +87,45 @@ fn scaled_numbers_of_all_lanes_are_tested_in_front() {
     let root = versions(steps(&made)).groups[0].all.root;
     assert_eq!(root, Root::Value(Value(10)));
 }
+
+/// A constant distance has a range of numbers of its own, so accesses by themselves only take it where elements are narrow.
+#[test]
+fn distances_from_scaled_numbers() {
+    let sum = "  %9: <16 x i64> = sext %3\n  %10: i64 = const 12\n  %11: <16 x i64> = splat %10\n  %12: <16 x i64> = add %9, %11\n  \
+               %13: <16 x i64> = splat %8\n  %14: <16 x i64> = add %13, %12\n";
+    let of = |lane: &str| {
+        let body = format!("{sum}  %15: <16 x {lane}> = load.flat.{lane}x1[0] %1, %14\n");
+        one(&body, ANY, &PARTS)
+    };
+    let scaled = Scaled {
+        base: Value(8),
+        distance: 12,
+        index: Value(3),
+        shift: 0,
+        signed: true,
+    };
+    let pairs = false;
+    assert_eq!(of("i8"), How::Any(Any::GatherScaled { scaled, pairs }));
+    assert_eq!(of("i32"), How::Any(Any::Gather));
+    // Two vectors are no numbers, nor are two scalars.
+    for (a, b) in [("%12", "%9"), ("%13", "%13")] {
+        let two = format!(
+            "{sum}  %15: <16 x i64> = add {a}, {b}\n  %16: <16 x i64> = add %15, %12\n  %17: <16 x i8> = load.flat.i8x1[0] %1, %16\n"
+        );
+        assert_eq!(one(&two, ANY, &PARTS), How::Any(Any::Gather), "{a} {b}");
+    }
+}
+
+#[test]
+fn functions_of_very_many_lanes_gather_them() {
+    let body = |n: u32| {
+        let load = |i| format!("  %{}: <16 x i32> = load.slm.i32x1[0] %1, %3\n", 9 + i);
+        (0..n).map(load).collect::<String>()
+    };
+    let slow = with(&PARTS, |l| l.slow_gathers = true);
+    for (n, each) in [(96, true), (97, false)] {
+        let (_, made) = plan(&body(n), &vec![ANY; n as usize], &slow);
+        let by_lanes = steps(&made).iter().any(|s| matches!(s, Step::Versions(_)));
+        assert_eq!(by_lanes, each, "{n}");
+    }
+}

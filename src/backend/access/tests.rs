@@ -368,13 +368,18 @@ fn speculation_about_lanes_side_by_side() {
              %13: <16 x i64> = shl %11, %12\n  %14: <16 x i64> = add %10, %13\n  %15: <16 x i32> = load.flat.i32x1[0] %0, %14\n"
         )
     };
-    let By::Speculation(Some(scaled)) = strided(one(&sum(2), speculative(4), &WHOLE)).by else {
-        panic!("no speculation");
-    };
-    assert_eq!((scaled.base, scaled.index), (Value(8), Value(3)));
-    assert_eq!((scaled.shift, scaled.signed), (2, false));
+    for limits in [&WHOLE, &PARTS] {
+        let By::Speculation(Some(scaled)) = strided(one(&sum(2), speculative(4), limits)).by else {
+            panic!("no speculation");
+        };
+        assert_eq!((scaled.base, scaled.index), (Value(8), Value(3)));
+        assert_eq!((scaled.shift, scaled.signed), (2, false));
+    }
     let other = one(&sum(3), speculative(4), &WHOLE);
     assert_eq!(other, How::Any(Any::Inline { once: true }));
+    // Those of elements with gaps are not one apart.
+    let gaps = strided(one(&sum(3), speculative(4), &PARTS)).by;
+    assert_eq!(gaps, By::Speculation(None));
 }
 
 #[test]
