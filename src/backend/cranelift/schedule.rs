@@ -22,7 +22,7 @@ use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
 
 /// Blocks with fewer operations on vectors are left alone: all of such a block is in a processor's scheduler at once.
-const LEAST: usize = 24;
+const LEAST: usize = 40;
 /// Half cycles from which on an operation counts as slow.
 const SLOW: u32 = 8;
 /// Blocks where fewer than one in `SHARE` operations is slow are left alone: the processor overlaps fast ones without help, and longer lives
