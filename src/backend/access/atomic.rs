@@ -5,7 +5,7 @@ use super::limits::Limits;
 use crate::backend::uses;
 use crate::isa::AtomicOp;
 use crate::ssa::remark::{self, BoundsTest, Way};
-use crate::ssa::{AtomicAccess, Function, Inst, Op, Space};
+use crate::ssa::{AtomicAccess, Function, Inst, MemAccess, Op, Space};
 
 /// Most atomics of vectors in a function that have straight code for all lanes beside their loop.
 const MOST_STRAIGHT: usize = 8;
@@ -33,6 +33,8 @@ pub(in crate::backend) struct AtomicHow {
     pub locked: bool,
     /// Old values are read.
     pub read: bool,
+    /// A gather first finds the lanes that change something: a minimum or maximum of which nothing reads old values.
+    pub gathered: bool,
 }
 
 impl AtomicHow {
@@ -97,10 +99,23 @@ impl<'a> Atomics<'a> {
             _ => AtomicWay::Loop,
         };
         let read = |&v: &crate::ssa::Value| self.uses.get(v.0 as usize).is_none_or(|&n| n > 0);
+        let read = data.results.first().is_some_and(read);
+        let element = MemAccess {
+            space: access.space,
+            elem: access.elem,
+            comps: 1,
+            site: access.site,
+        };
         Some(AtomicHow {
             way,
             locked,
-            read: data.results.first().is_some_and(read),
+            read,
+            // An old value that is read may be what a lane before left there.
+            gathered: way == AtomicWay::Loop
+                && locked
+                && !read
+                && asks_first(access.op)
+                && self.limits.gathers(element, lanes),
         })
     }
 

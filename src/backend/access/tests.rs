@@ -733,7 +733,12 @@ fn atomics_are_straight_where_they_are_few_and_not_locked() {
         let named = named.map(|(n, part)| part.replace("%N", &format!("%{}", n + 9)));
         named.collect()
     };
-    let how = |way, locked, read| AtomicHow { way, locked, read };
+    let how = |way, locked, read| AtomicHow {
+        way,
+        locked,
+        read,
+        gathered: false,
+    };
     let body = numbered(&[LOCAL, &LOCAL.replace("%3, %3", "%3, %9"), DEVICE, FLOAT]);
     let expected = [
         how(AtomicWay::Straight, false, true),
@@ -753,6 +758,28 @@ fn atomics_are_straight_where_they_are_few_and_not_locked() {
     assert_eq!(atomics(&nine, &WHOLE)[0].way, AtomicWay::Loop);
     let wide = "  %9: <32 x i1> = vconst [1 ...]\n  %10: <32 x i32> = vconst [0 ...]\n  %11: <32 x i32> = atomic.slm.add.i32[0] %9, %10, %10\n";
     assert_eq!(atomics(wide, &WHOLE)[0].way, AtomicWay::Straight);
+}
+
+#[test]
+fn a_gather_finds_lanes_that_change_a_minimum() {
+    let of = |op: &str, limits: &Limits| {
+        let head = "  %9: i32 = const 1\n";
+        let atomic = format!("  %10: <16 x i32> = atomic.surface.{op}.i32[0] %1, %3, %9, %3\n");
+        atomics(&(head.to_owned() + &atomic), limits)[0]
+    };
+    for op in ["umin", "umax", "smin", "smax"] {
+        assert!(of(op, &PARTS).gathered, "{op}");
+        assert!(!of(op, &WHOLE).gathered, "{op}");
+        let call = with(&PARTS, |l| l.gather = Gather::Call);
+        assert!(!of(op, &call).gathered, "{op}");
+    }
+    assert!(!of("add", &PARTS).gathered);
+    // What is read may come from the lane before; local memory needs no locked instruction.
+    let read = "  %9: <16 x i32> = atomic.flat.umin.i32[0] %1, %10, %3\n";
+    let body = format!("  %10: <16 x i64> = splat %8\n{read}  framestore[0] %9\n");
+    assert!(!atomics(&body, &PARTS)[0].gathered);
+    let local = "  %9: <16 x i32> = atomic.slm.umin.i32[0] %1, %3, %3\n";
+    assert!(!atomics(local, &PARTS)[0].gathered);
 }
 
 #[test]

@@ -318,6 +318,9 @@ fn fixed_reason(way: Way, bounds: BoundsTest) -> &'static str {
 fn atomic_reason(how: AtomicHow) -> &'static str {
     match (how.way, how.locked) {
         (AtomicWay::Message, _) => "no instruction does this",
+        (_, true) if how.gathered => {
+            "atomic instructions of the processor, for lanes that change what a gather sees"
+        }
         (_, true) => "atomic instructions of the processor",
         (AtomicWay::Straight, _) => {
             "threads of a group take turns; straight code where all lanes are enabled and inside"

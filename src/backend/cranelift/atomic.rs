@@ -126,7 +126,9 @@ impl CraneliftEmitter<'_> {
         out: Value,
         how: AtomicHow,
     ) {
-        let AtomicHow { way, locked, read } = how;
+        let AtomicHow {
+            way, locked, read, ..
+        } = how;
         let (offsets, bits) = self.atomic_offsets(access, lanes);
         let old = if way == AtomicWay::Straight {
             self.atomic_straight_or_loop(access, lanes, data, (&offsets, bits), read)

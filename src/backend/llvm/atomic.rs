@@ -11,6 +11,7 @@ use visa_runtime::abi::{Helpers, message};
 
 use super::access::padded;
 use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
+use super::gather::LaneAddresses;
 use super::memory::Lanes;
 use super::vectors::low_bits;
 use crate::backend::access::{AtomicHow, AtomicWay, asks_first};
@@ -33,6 +34,16 @@ struct Change<'c> {
     elem: Lane,
     pointer: PointerValue<'c>,
     operands: [Option<IntValue<'c>>; 2],
+}
+
+/// What holds of an operand and an element that a minimum or maximum changes.
+const fn changes_if(op: AtomicOp) -> IntPredicate {
+    match op {
+        AtomicOp::Umin => IntPredicate::ULT,
+        AtomicOp::Umax => IntPredicate::UGT,
+        AtomicOp::Smin => IntPredicate::SLT,
+        _ => IntPredicate::SGT,
+    }
 }
 
 impl<'c> LlvmEmitter<'c, '_> {
@@ -144,9 +155,17 @@ impl<'c> LlvmEmitter<'c, '_> {
         access: AtomicAccess,
         lanes: &Lanes<'c>,
         data: &[Value],
-        (offsets, guard): (V<'c>, V<'c>),
-        AtomicHow { way, locked, read }: AtomicHow,
+        (offsets, mut guard): (V<'c>, V<'c>),
+        AtomicHow {
+            way,
+            locked,
+            read,
+            gathered,
+        }: AtomicHow,
     ) -> EmitResult<V<'c>> {
+        if gathered {
+            guard = self.changing(access, lanes, data, (offsets, guard))?;
+        }
         let bits = self.mask_bits(guard, lanes.count)?;
         if way != AtomicWay::Straight {
             return self.atomic_loop(access, lanes, data, (offsets, bits), (locked, read));
@@ -165,6 +184,25 @@ impl<'c> LlvmEmitter<'c, '_> {
         let old = self.b.build_phi(a.get_type(), "\0")?;
         old.add_incoming(&[(&a, every), (&b, some)]);
         Ok(old.as_basic_value())
+    }
+
+    /// The enabled lanes of a minimum or maximum that change what a gather sees. The others change nothing, whatever lanes before them do. The
+    /// processor reads each element of a gather at once, so that what is seen is what was there at some time, as with a relaxed load.
+    fn changing(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes<'c>,
+        data: &[Value],
+        (offsets, guard): (V<'c>, V<'c>),
+    ) -> EmitResult<V<'c>> {
+        let &[operand] = data else {
+            return Err("a minimum or maximum of other operands than one".into());
+        };
+        let at = LaneAddresses::Offsets(offsets);
+        let seen = self.gather_lanes(access.elem, lanes, at, guard)?;
+        let operand = self.get(operand)?;
+        let changes = self.icmp(changes_if(access.op), operand, seen)?;
+        self.op2(I::And, guard, changes)
     }
 
     /// All lanes, one after the other in straight code.
@@ -353,13 +391,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             .ok_or("a load that is no instruction")?;
         load.set_atomic_ordering(AtomicOrdering::Monotonic)
             .map_err(|e| InternalError(e.to_string()))?;
-        let changes = match change.op {
-            AtomicOp::Umin => IntPredicate::ULT,
-            AtomicOp::Umax => IntPredicate::UGT,
-            AtomicOp::Smin => IntPredicate::SLT,
-            _ => IntPredicate::SGT,
-        };
-        let changes = self.icmp(changes, a, seen)?;
+        let changes = self.icmp(changes_if(change.op), a, seen)?;
         let (locked, done) = (self.new_block(), self.new_block());
         let before = self.here()?;
         self.branch_likely(changes, locked, done, false)?;
