@@ -164,6 +164,10 @@ impl<'a> Source<'a> {
     #[inline]
     unsafe fn word<const BYTES: u32>(&self, offset: &[u64; 8], first: usize) -> __m256i {
         let place = |lane: usize| self.image.base.wrapping_add(offset[lane] as usize + first);
+        if self.format.texel_bytes() == BYTES && are_neighbours(offset, BYTES.into()) {
+            // SAFETY: all bytes are those of the lanes' texels.
+            return unsafe { neighbours::<BYTES>(place(0)) };
+        }
         let [a, b, c, d, e, f, g, h] = if self.aligned {
             // SAFETY: in a texel of the image, and aligned.
             [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| unsafe { load_aligned::<BYTES>(place(lane)) })
@@ -174,6 +178,40 @@ impl<'a> Source<'a> {
         .map(u32::cast_signed);
         // An array of elements may be written one by one; a vector is not.
         _mm256_set_epi32(h, g, f, e, d, c, b, a)
+    }
+}
+
+/// Whether texels of that many bytes follow each other in memory.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn are_neighbours(offset: &[u64; 8], bytes: i64) -> bool {
+    let first = _mm256_set1_epi64x(offset[0].cast_signed());
+    let steps = _mm256_set_epi64x(3 * bytes, 2 * bytes, bytes, 0);
+    let low = _mm256_add_epi64(first, steps);
+    let high = _mm256_add_epi64(low, _mm256_set1_epi64x(4 * bytes));
+    // SAFETY: eight numbers are 64 bytes.
+    let [a, b] = [0, 4].map(|k| unsafe { _mm256_loadu_si256(offset.as_ptr().add(k).cast()) });
+    let same = _mm256_and_si256(_mm256_cmpeq_epi64(a, low), _mm256_cmpeq_epi64(b, high));
+    _mm256_movemask_epi8(same) == -1
+}
+
+/// Eight texels that follow each other.
+///
+/// # Safety
+/// They must be readable. The processor must have the feature.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn neighbours<const BYTES: u32>(from: *mut u8) -> __m256i {
+    // Vectors, of which other threads may write parts meanwhile, as with other loads of the lanes.
+    // SAFETY: as promised.
+    unsafe {
+        match BYTES {
+            1 => _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast())),
+            2 => _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast())),
+            _ => _mm256_loadu_si256(from.cast()),
+        }
     }
 }
 

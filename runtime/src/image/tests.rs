@@ -411,7 +411,16 @@ fn compare_lanes(images: &crate::abi::ImageTable, what: &str, random: &mut Rando
     for (bits, lanes) in (0..20).flat_map(|bits| [4, 8, 12, 16, 32].map(|lanes| (bits, lanes))) {
         let (view, sampler) = bound(images, 0, bits);
         let most = if bits & 2 != 0 { 1.5 } else { 9.0 };
-        let before: Vec<u32> = (0..7 * lanes).map(|_| random.coordinate(most)).collect();
+        let mut before: Vec<u32> = (0..7 * lanes).map(|_| random.coordinate(most)).collect();
+        if random.bits().is_multiple_of(2) {
+            // Neighbours of a row, some of them beyond its end, as most programs have them.
+            let first = random.bits() % 4;
+            for lane in 0..lanes {
+                before[lane] = ((first + lane as u32) as f32).to_bits();
+                before[lanes + lane] = before[lanes];
+                before[2 * lanes + lane] = before[2 * lanes];
+            }
+        }
         let enabled = random.bits() << 3 ^ random.bits();
         for vectors in [false, super::lanes::vectors()] {
             let mut block = before.clone();
