@@ -51,12 +51,12 @@ impl Numbers {
     pub fn write(self, rng: &mut Rng, limit: usize, base: u64, payloads: [&mut Vec<u8>; 2]) {
         let shift = self.shift;
         let before = rng.below(1 << 12);
-        // The number that brings such a base to the start of memory, or back to it.
         // Where numbers end, with or without a sign.
         let end = |most: u32, rng: &mut Rng| {
             let there = most - rng.below(40) as u32;
             (0u64.wrapping_sub(u64::from(there) << shift), there)
         };
+        // A base, and the number that brings it to the start of memory or back to it.
         let (from, there) = match rng.below(8) {
             0 => (0u64.wrapping_sub(before as u64), (before >> shift) as u32),
             1 => {

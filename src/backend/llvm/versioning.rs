@@ -13,7 +13,7 @@ use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Place;
-use crate::backend::access::{AccessGroup, CopyId, Root, Scaled, Segment, Step, Versions};
+use crate::backend::access::{AccessGroup, CopyId, Root, Segment, Step, Versions};
 use crate::ssa::{Block, Inst, Value};
 
 /// Where the bytes of an access are that is inside.
@@ -254,14 +254,14 @@ impl<'c> LlvmEmitter<'c, '_> {
     fn group_inside(&mut self, s: &AccessGroup) -> EmitResult<(V<'c>, V<'c>)> {
         let all = s.all;
         let ty = all.ty(self.f);
-        if let Root::Scaled(scaled) = all.root {
-            let inside = self.numbers_inside(scaled, s)?;
-            return Ok((self.all_ones(inside, ty.lanes)?, self.get(scaled.index)?));
-        }
         let by = self.konst(ty, all.from.cast_unsigned() & ty.lane.mask())?;
         let mut start = match all.root {
             Root::Zero => by,
-            Root::Value(root) | Root::Scaled(Scaled { index: root, .. }) => self.get(root)?,
+            Root::Value(root) => self.get(root)?,
+            Root::Scaled(scaled) => {
+                let inside = self.numbers_inside(scaled, s)?;
+                return Ok((self.all_ones(inside, ty.lanes)?, self.get(scaled.index)?));
+            }
         };
         if all.root != Root::Zero && all.from != 0 {
             start = self.op2(I::Add, start, by)?;
