@@ -115,7 +115,8 @@ fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Act
         BinOp::Or if c == ones => Some(Uniform(ones)),
         BinOp::Xor if c == ones => Some(Become(Op::Unary(UnOp::Not), vec![x])),
         // Every bit that x can have stays.
-        BinOp::And => (range::ones(range::most(r.f, x)) & !c == 0).then_some(Same(x)),
+        BinOp::And if range::ones(range::most(r.f, x)) & !c == 0 => Some(Same(x)),
+        BinOp::And => low_bits(r, s, c),
         BinOp::Mul | BinOp::UDiv | BinOp::SDiv if c == 1 => Some(Same(x)),
         BinOp::Mul | BinOp::UDiv if c.is_power_of_two() => {
             let shift = if op == BinOp::Mul {
@@ -138,6 +139,38 @@ fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Act
         BinOp::UMax if c == ones => Some(Uniform(ones)),
         _ => None,
     }
+}
+
+/// `(x + d) & c` and `(x | d) & c`, where `c` keeps low bits: the bits of `d` above them go.
+///
+/// The compiler marks pointers to local memory above the 28 bits that are an offset. Without the mark they are small numbers, as `shape`
+/// expects of offsets. Of a sum the constant next to zero is taken, so that a negative distance stays one.
+fn low_bits(r: &mut Rewriter, s: &Subject, c: u64) -> Option<Action> {
+    let (inner, x, d) = [BinOp::Add, BinOp::Or].into_iter().find_map(|op| {
+        let (x, d) = bin(r.f, s.args[0], op)?;
+        Some((op, x, uniform_const(r.f, d)?))
+    })?;
+    let kept = c.trailing_ones();
+    if kept != u64::BITS - c.leading_zeros() {
+        return None;
+    }
+    let low = match (inner, kept) {
+        (BinOp::Add, 1..) => {
+            let above = u64::BITS - kept;
+            ((d << above).cast_signed() >> above).cast_unsigned() & s.ty.lane.mask()
+        }
+        _ => d & c,
+    };
+    if low == d {
+        return None;
+    }
+    let x = if low == 0 {
+        x
+    } else {
+        let low = r.constant(s.ty, low);
+        r.emit(Op::Binary(inner), vec![x, low], s.ty)
+    };
+    Some(Become(s.op.clone(), vec![x, s.args[1]]))
 }
 
 /// `(x op d) op c` with both constant.
