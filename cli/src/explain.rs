@@ -218,6 +218,14 @@ fn split(remark: &Remark) -> Option<Split> {
         Decision::NotStripMined(why) => {
             (false, format!("the loop runs for all lanes at once: {why}"))
         }
+        Decision::StartInStrips { strips } => (
+            true,
+            format!("what comes before the first store runs in {strips} strips of lanes"),
+        ),
+        Decision::StartWhole(why) => (
+            false,
+            format!("what comes before the first store runs for all lanes at once: {why}"),
+        ),
         Decision::ScalarTail { lanes } => (
             true,
             format!(

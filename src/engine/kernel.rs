@@ -240,7 +240,7 @@ impl Kernel {
         }
         // Faults are recorded with their lanes, which scalar loads do not have.
         if oob != OobPolicy::ReadZeroSkipWrite {
-            options.disabled.insert("scalar-tails");
+            options.disabled.extend(["scalar-tails", "strip-start"]);
         }
         passes::optimize(&mut f, &options).map_err(|e| internal(e.to_string()))?;
         Ok(f)

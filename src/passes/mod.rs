@@ -31,6 +31,7 @@ mod registers;
 mod row_split;
 mod shape;
 mod strip_mine;
+mod strip_start;
 mod suspend;
 mod uniform;
 mod vector_combine;

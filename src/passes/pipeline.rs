@@ -6,7 +6,8 @@ use super::merge_splits::{self, MergeSplits};
 use super::{
     accumulators, cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce,
     division, dot_products, fold, gvn, half_calls, if_convert, inductions, join_stores, masks,
-    one_lane, registers, row_split, shape, strip_mine, suspend, uniform, vector_combine,
+    one_lane, registers, row_split, shape, strip_mine, strip_start, suspend, uniform,
+    vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 use crate::steps::step;
@@ -39,6 +40,10 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
         merge_splits::run(f, options.merge_splits)
+    }),
+    ("strip-start", |f, options| match options.checks() {
+        true => 0,
+        false => strip_start::run(f, options.always_strip),
     }),
     ("split-rows", |f, _| row_split::run(f)),
     ("shape", |f, _| shape::run(f)),
@@ -88,6 +93,7 @@ pub const ORDER: &[&str] = &[
     "strip-mine",
     "cfg",
     "merge-splits",
+    "strip-start",
     "split-rows",
     // What it looks for, `suspend` saves across barriers.
     "check-init",
@@ -123,6 +129,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("dot-products", &["gvn", "dce"]),
     ("inductions", &["fold", "gvn", "dce"]),
     ("scalar-tails", &["fold", "cfg", "gvn", "fold", "dce"]),
+    ("strip-start", &["fold", "cfg", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];
 
@@ -141,6 +148,8 @@ pub struct PassOptions {
     pub if_convert: bool,
     /// Which accesses the pass `merge-splits` merges; engines choose it by their strategies.
     pub merge_splits: MergeSplits,
+    /// The pass `strip-start` changes functions that do not gain by it, too: for tests, as those that gain are large.
+    pub always_strip: bool,
     /// Accesses to device memory are checked against its buffers, and addresses for the alignment that the hardware needs. The passes
     /// `check-aligned` and `check-buffers` run.
     pub check_buffers: bool,
@@ -158,6 +167,7 @@ impl Default for PassOptions {
             verify: cfg!(debug_assertions),
             if_convert: false,
             merge_splits: MergeSplits::All,
+            always_strip: false,
             check_buffers: false,
             check_races: false,
             check_init: false,

@@ -48,6 +48,13 @@ pub enum Decision {
     },
     /// A loop runs for all lanes at once.
     NotStripMined(&'static str),
+    /// What stands before the first store runs for some lanes after the others.
+    StartInStrips {
+        /// Strips of lanes.
+        strips: u16,
+    },
+    /// What stands before the first store runs for all lanes at once.
+    StartWhole(&'static str),
     /// The last lanes of a loop run one after the other.
     ScalarTail {
         /// Most lanes that are left then.

@@ -63,14 +63,81 @@ fn optimised_functions_keep_the_meaning() {
     );
 }
 
-/// But `strip-mine`, `scalar-tails` and `accumulators`: their loops carry many values or sums, or load for some lanes only. Their tests make random
-/// ones.
+/// A random function that gives what it computes to registers instead of saving it: so their storage may grow.
+fn giving(seed: u64) -> Function {
+    let mut f = function(seed);
+    f.row = None;
+    f.regs_bytes = f.frame_bytes;
+    for b in f.order.clone() {
+        for i in std::mem::take(&mut f.block_mut(b).insts) {
+            let data = f.inst(i).clone();
+            let Op::FrameStore(offset) = data.op else {
+                f.block_mut(b).insts.push(i);
+                continue;
+            };
+            let v = data.args[0];
+            let ty = f.ty(v);
+            let (op, to) = match (ty.lane, ty.is_scalar()) {
+                (Lane::I1, false) => (Op::MaskToBits, Ty::I32),
+                (Lane::I1, true) => (Op::Convert(Conv::ZExt), Ty::I32),
+                (lane, _) => (Op::Bitcast, ty.with_lane(lane.as_int())),
+            };
+            let bits = if to == ty {
+                v
+            } else {
+                f.push1(b, op, vec![v], to, 0)
+            };
+            let always = f.push1(b, Op::Const(1), vec![], Ty::BOOL, 0);
+            let at = f.push1(b, Op::Const(offset.into()), vec![], Ty::I32, 0);
+            let op = Op::BlockStore(BlockAccess {
+                space: Space::Regs,
+                elem: to.lane,
+                n: to.lanes,
+                site: 0,
+            });
+            f.push(b, op, vec![always, at, bits], &[], 0);
+        }
+    }
+    f
+}
+
+/// Starts that run strip by strip, whether they gain or not: alone, and followed by what else runs.
+#[test]
+fn starts_in_strips_keep_the_meaning() {
+    let names = || PASSES.iter().map(|&(name, _)| name);
+    let alone = names().filter(|&name| name != "strip-start").collect();
+    let mut cut = 0;
+    for disabled in [alone, BTreeSet::new()] {
+        let options = PassOptions {
+            always_strip: true,
+            disabled,
+            ..PassOptions::default()
+        };
+        for seed in 0..seeds() {
+            let f = giving(seed);
+            let mut g = f.clone();
+            let stats = optimize(&mut g, &options);
+            let stats = stats.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let starts = stats.iter().filter(|s| s.name == "strip-start");
+            let changes = starts.map(|s| s.changes).sum::<usize>();
+            cut += changes as u64;
+            for s in [seed, seed + 1].into_iter().filter(|_| changes > 0) {
+                assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
+            }
+        }
+    }
+    assert!(cut > seeds() / 4, "{cut} starts");
+}
+
+/// Passes that have random functions of their own.
+const OWN_TESTS: [&str; 4] = ["strip-mine", "strip-start", "scalar-tails", "accumulators"];
+
+/// But [`OWN_TESTS`]: their loops carry many values or sums, or load for some lanes only. Or, like
+/// `strip-start`, they change large functions only.
 #[test]
 fn every_pass_changes_some_random_function() {
     let names = PASSES.iter().chain(MANDATORY).map(|&(name, _)| name);
-    let mut idle: BTreeSet<_> = names
-        .filter(|name| !["strip-mine", "scalar-tails", "accumulators"].contains(name))
-        .collect();
+    let mut idle: BTreeSet<_> = names.filter(|name| !OWN_TESTS.contains(name)).collect();
     for seed in 0.. {
         let stats = optimize(&mut function(seed), &PassOptions::default()).unwrap();
         for changed in stats.iter().filter(|s| s.changes > 0) {

@@ -1,0 +1,56 @@
+//! The start of a function, up to its first store, runs strip by strip: some lanes at a time instead of sixteen or thirty-two.
+//!
+//! Code generators with few or narrow registers spill when many wide vectors are alive, and need several instructions for each operation on
+//! them. Large kernels do not fit into the processor's caches of instructions then. Most kernels load, compute, and store what they found at
+//! the end. What stands before that, be it straight or full of loops, becomes the body of a loop over strips.
+//!
+//! ```text
+//!  gate ─► strip ─► start … ─► done ─► rest …
+//!            ▲                  │
+//!            └──────────────────┘
+//! ```
+//!
+//! The gate stores the vectors that the start reads to the storage of registers, each strip takes its part from there, and puts what the rest reads
+//! there as well.
+//!
+//! Guarantees: what the rest sees is the same in every lane, for any input. For that, the start has one entry and one end, nothing in
+//! it stores or waits, every operation is lane-wise, and no branch depends on a lane ([`region`]). Addresses that the rest computes from what
+//! stands in front of the start are computed there again.
+//!
+//! Not done: branches on masks, as strips would take different ways, and scalars that are made under them would differ; where faults are recorded, as the lanes of an access are not known by number then; threads of
+//! several rows, for which `split-rows` does the same.
+
+mod copy;
+mod cost;
+mod region;
+
+use region::Region;
+
+use crate::ssa::dom::DomTree;
+use crate::ssa::remark::Decision;
+use crate::ssa::{Function, Remark};
+
+/// Runs the pass; with `always` also where it does not pay.
+pub(super) fn run(f: &mut Function, always: bool) -> usize {
+    // Storage grows at its end, where variables of functions on the stack would be.
+    let stack = f.frame_bytes > f.regs_bytes.next_multiple_of(16);
+    if stack || f.row.is_some_and(|row| row < f.simd) {
+        return 0;
+    }
+    let dom = DomTree::new(f);
+    let decision = match Region::find(f, &dom, always) {
+        Ok(region) => {
+            let strips = f.simd / region.strip;
+            copy::strips(f, &region);
+            Decision::StartInStrips { strips }
+        }
+        Err(why) => Decision::StartWhole(why),
+    };
+    let changed = matches!(decision, Decision::StartInStrips { .. });
+    f.remarks.push(Remark {
+        line: 0,
+        inst: None,
+        decision,
+    });
+    usize::from(changed)
+}
