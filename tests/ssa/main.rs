@@ -14,6 +14,7 @@ mod observe;
 mod pairs;
 mod random;
 mod strip_mine;
+mod strip_start;
 mod text;
 mod vector_combine;
 mod verify;
