@@ -89,7 +89,15 @@ impl Text {
             }
             2 => self.line(n, "i32", &format!("splat {s}")),
             3 => {
-                let m = self.line(n, "i1", &format!("icmp.ult {a}, {b}"));
+                let m = match self.rng.below(2) {
+                    0 => self.line(n, "i1", &format!("icmp.ult {a}, {b}")),
+                    // Set in few lanes.
+                    _ => {
+                        let (ids, one) = (self.vectors[0].clone(), self.rng.word_below(n));
+                        let one = self.constant(|_, _| one);
+                        self.line(n, "i1", &format!("icmp.eq {ids}, {one}"))
+                    }
+                };
                 self.masks.push(m);
                 return;
             }
