@@ -10,8 +10,8 @@ use crate::ssa::{
     Value, ValueDef,
 };
 
-/// How far back it is looked whether a value can be computed again.
-const DEPTH: usize = 16;
+/// Most values that a vector is computed from, for it to be computed again.
+const AGAIN: usize = 32;
 
 /// Runs the region strip by strip.
 pub(super) fn strips(f: &mut Function, region: &Region) {
@@ -58,7 +58,9 @@ struct Loop {
     lanes: u16,
     /// Lanes of a thread.
     whole: u16,
+    /// The scalar mask of accesses, by block.
     always: FxHashMap<Block, Value>,
+    /// How far the strip's part is from the start of a vector, by block and bytes of an element.
     offsets: FxHashMap<(Block, u32), Value>,
 }
 
@@ -164,14 +166,19 @@ fn slots(ty: Ty) -> BlockAccess {
     }
 }
 
+/// The region on its way into the loop.
 struct Strips<'r> {
     region: &'r Region,
     l: Loop,
+    /// In front of the loop.
     gate: Block,
+    /// What the region's first block had.
     body: Block,
     /// Where vectors are whole again.
     out: Block,
+    /// What the region's end had behind the region.
     rest: Block,
+    /// Blocks of the region, without the gate.
     inside: FxHashSet<Block>,
     /// Instructions of these.
     made: FxHashSet<Inst>,
@@ -382,7 +389,7 @@ impl Strips<'_> {
             return known;
         }
         let ty = f.ty(v).with_lanes(self.l.whole);
-        let whole = match self.is_known_outside(f, v, DEPTH) {
+        let whole = match self.is_known_outside(f, v) {
             true => self.again(f, v, ty, given),
             false => self.put_together(f, v, ty),
         };
@@ -390,19 +397,20 @@ impl Strips<'_> {
         whole
     }
 
-    /// True for what is computed from values outside of the region, as addresses mostly are.
-    fn is_known_outside(&self, f: &Function, v: Value, depth: usize) -> bool {
-        if f.ty(v).is_scalar() || self.is_outside(f, v) {
-            return true;
+    /// True for what little is computed from values outside of the region, as addresses mostly are.
+    fn is_known_outside(&self, f: &Function, v: Value) -> bool {
+        let (mut seen, mut work) = (FxHashSet::from_iter([v]), vec![v]);
+        while let Some(v) = work.pop() {
+            if f.ty(v).is_scalar() || self.is_outside(f, v) {
+                continue;
+            }
+            let data = f.def_inst(v).filter(|data| is_computed(&data.op));
+            let Some(data) = data.filter(|_| seen.len() <= AGAIN) else {
+                return false;
+            };
+            work.extend(data.args.iter().filter(|&&a| seen.insert(a)));
         }
-        f.def_inst(v).is_some_and(|data| {
-            depth > 0
-                && is_computed(&data.op)
-                && data
-                    .args
-                    .iter()
-                    .all(|&a| self.is_known_outside(f, a, depth - 1))
-        })
+        true
     }
 
     fn is_outside(&self, f: &Function, v: Value) -> bool {
