@@ -222,10 +222,6 @@ fn split(remark: &Remark) -> Option<Split> {
             true,
             format!("what comes before the first store runs in {strips} strips of lanes"),
         ),
-        Decision::StartWhole(why) => (
-            false,
-            format!("what comes before the first store runs for all lanes at once: {why}"),
-        ),
         Decision::ScalarTail { lanes } => (
             true,
             format!(

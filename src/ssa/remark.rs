@@ -53,8 +53,6 @@ pub enum Decision {
         /// Strips of lanes.
         strips: u16,
     },
-    /// What stands before the first store runs for all lanes at once.
-    StartWhole(&'static str),
     /// The last lanes of a loop run one after the other.
     ScalarTail {
         /// Most lanes that are left then.

@@ -38,19 +38,15 @@ pub(super) fn run(f: &mut Function, always: bool) -> usize {
         return 0;
     }
     let dom = DomTree::new(f);
-    let decision = match Region::find(f, &dom, always) {
-        Ok(region) => {
-            let strips = f.simd / region.strip;
-            copy::strips(f, &region);
-            Decision::StartInStrips { strips }
-        }
-        Err(why) => Decision::StartWhole(why),
+    let Some(region) = Region::find(f, &dom, always) else {
+        return 0;
     };
-    let changed = matches!(decision, Decision::StartInStrips { .. });
+    let strips = f.simd / region.strip;
+    copy::strips(f, &region);
     f.remarks.push(Remark {
         line: 0,
         inst: None,
-        decision,
+        decision: Decision::StartInStrips { strips },
     });
-    usize::from(changed)
+    1
 }

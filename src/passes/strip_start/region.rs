@@ -19,17 +19,15 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// The first region of a function that is worth it, or why there is none.
-    pub(super) fn find(f: &Function, dom: &DomTree, always: bool) -> Result<Region, &'static str> {
+    /// The first region of a function that is worth it.
+    pub(super) fn find(f: &Function, dom: &DomTree, always: bool) -> Option<Region> {
         let mut start = Function::ENTRY;
         loop {
             let region = Check::new(f, dom, start).region();
             if let Some(strip) = cost::strip(f, &region, always) {
-                return Ok(Region { strip, ..region });
+                return Some(Region { strip, ..region });
             }
-            start = behind_exit(f, dom, start).ok_or(
-                "up to the first store or divergent branch there is little to do, or its operations wait for each other",
-            )?;
+            start = behind_exit(f, dom, start)?;
         }
     }
 
