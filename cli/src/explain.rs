@@ -220,7 +220,9 @@ fn split(remark: &Remark) -> Option<Split> {
         }
         Decision::StartInStrips { strips } => (
             true,
-            format!("what comes before the first store runs in {strips} strips of lanes"),
+            format!(
+                "what comes before the first store, barrier or branch on a mask runs in {strips} strips of lanes"
+            ),
         ),
         Decision::ScalarTail { lanes } => (
             true,

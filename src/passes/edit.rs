@@ -1,7 +1,9 @@
 //! What passes share: looking through definitions, and rewriting blocks in place.
 
 use crate::ssa::dom::reverse_post_order;
-use crate::ssa::{BinOp, Block, Conv, Function, Inst, Lane, Op, Ty, UnOp, Value, ValueDef};
+use crate::ssa::{
+    BinOp, Block, BlockAccess, Conv, Function, Inst, Lane, Op, Space, Ty, UnOp, Value, ValueDef,
+};
 
 /// Lanes of a constant.
 pub(super) fn const_lanes(f: &Function, v: Value) -> Option<&[u64]> {
@@ -200,4 +202,27 @@ impl<'f> Rewriter<'f> {
         self.out.extend(&after[1..]);
         made
     }
+}
+
+/// Access to all elements of a value of this type in the storage of registers.
+pub(super) fn in_registers(ty: Ty) -> BlockAccess {
+    BlockAccess {
+        space: Space::Regs,
+        elem: ty.lane.as_int(),
+        n: ty.lanes,
+        site: 0,
+    }
+}
+
+/// True if the storage of registers may grow: nothing stands behind it, such as variables of functions on the stack.
+pub(super) fn registers_may_grow(f: &Function) -> bool {
+    f.frame_bytes <= f.regs_bytes.next_multiple_of(16)
+}
+
+/// Room for some bytes at the end of the storage of registers; returns where.
+pub(super) fn grow_registers(f: &mut Function, bytes: u32) -> u32 {
+    let slot = f.regs_bytes.next_multiple_of(64);
+    f.regs_bytes = slot + bytes;
+    f.frame_bytes = f.regs_bytes.next_multiple_of(16);
+    slot
 }

@@ -17,6 +17,7 @@ use super::{STATEFUL, Slot, Target, first_difference, is_nan};
 ///
 /// `interp` leaves out the comparison with the interpreter.
 /// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `tier` with Cranelift first and LLVM then; `library` compiles ahead of time, with one policy.
+/// `VISA_JIT_TEST_STRIPS=always` runs the pass `strip-start` where it does not pay, too.
 /// `VISA_JIT_TEST_DISPATCH=thread` runs a thread to its next barrier a call. `VISA_JIT_TEST_CHECK=memory` checks accesses,
 /// `barrier` barriers, `race` accesses that nothing orders, `init` uses of what was never written.
 pub(super) fn narrowed() -> EngineOptions {
@@ -25,6 +26,7 @@ pub(super) fn narrowed() -> EngineOptions {
         options.strategy = BackendKind::Llvm.into();
     }
     options.tier = tiered();
+    options.passes.always_strip = std::env::var("VISA_JIT_TEST_STRIPS").as_deref() == Ok("always");
     if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
         options = options.check(Checks::parse(&name).unwrap());
     }

@@ -154,11 +154,9 @@ fn low_bits(r: &mut Rewriter, s: &Subject, c: u64) -> Option<Action> {
     if kept != u64::BITS - c.leading_zeros() {
         return None;
     }
-    let low = match (inner, kept) {
-        (BinOp::Add, 1..) => {
-            let above = u64::BITS - kept;
-            ((d << above).cast_signed() >> above).cast_unsigned() & s.ty.lane.mask()
-        }
+    let above = u64::BITS - kept;
+    let low = match inner {
+        BinOp::Add => ((d << above).cast_signed() >> above).cast_unsigned() & s.ty.lane.mask(),
         _ => d & c,
     };
     if low == d {

@@ -86,7 +86,7 @@ pub(super) fn run(f: &mut Function) -> usize {
 }
 
 /// The first line of vISA in some blocks.
-fn line(f: &Function, blocks: &[Block]) -> u32 {
+pub(super) fn line(f: &Function, blocks: &[Block]) -> u32 {
     let insts = blocks.iter().flat_map(|&b| &f.block(b).insts);
     let lines = insts.map(|&i| f.inst(i).line).filter(|&line| line > 0);
     lines.min().unwrap_or(0)

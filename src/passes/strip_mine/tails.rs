@@ -27,12 +27,12 @@ use rustc_hash::FxHashMap;
 
 use super::legal::{self, Purpose};
 use super::{Leaving, Loop, innermost, line, with_ways_out};
-use crate::passes::edit::uniform_const;
+use crate::passes::edit::{grow_registers, in_registers, registers_may_grow, uniform_const};
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
 use crate::ssa::{
     BinOp, Block, BlockAccess, BlockCall, Conv, Function, ICond, Inst, InstData, Lane, MemAccess,
-    Op, Remark, Space, Term, Ty, UnOp, Value,
+    Op, Remark, Term, Ty, UnOp, Value,
 };
 
 /// The scalar loop begins when at most this part of the lanes is left: 2 is a half.
@@ -44,8 +44,7 @@ const ONE_IN: u16 = 2;
 /// Runs the pass.
 pub(in crate::passes) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
-    // Storage grows at its end, where variables of functions on the stack would be.
-    if f.frame_bytes > f.regs_bytes.next_multiple_of(16) {
+    if !registers_may_grow(f) {
         return 0;
     }
     let dom = DomTree::new(f);
@@ -227,12 +226,10 @@ impl<'l> Tail<'l> {
     /// Stores a vector; returns where.
     fn save(&self, f: &mut Function, v: Value) -> u32 {
         let ty = f.ty(v);
-        let slot = f.regs_bytes.next_multiple_of(64);
-        f.regs_bytes = slot + ty.bytes();
-        f.frame_bytes = f.regs_bytes.next_multiple_of(16);
+        let slot = grow_registers(f, ty.bytes());
         let v = self.bits(f, self.store, v);
         let at = self.i32(f, self.store, slot);
-        let op = Op::BlockStore(slots(ty));
+        let op = Op::BlockStore(in_registers(ty));
         f.push(self.store, op, vec![self.always[0], at, v], &[], self.line);
         slot
     }
@@ -295,7 +292,7 @@ impl<'l> Tail<'l> {
         } else {
             let slot = self.save(f, v);
             let at = self.at(f, slot, scalar.bytes());
-            let op = Op::BlockLoad(slots(scalar));
+            let op = Op::BlockLoad(in_registers(scalar));
             let args = [self.always[1], at];
             let integer = scalar.with_lane(ty.lane.as_int());
             let bits = self.push(f, self.lane, op, &args, integer);
@@ -425,7 +422,13 @@ impl<'l> Tail<'l> {
                     let ty = f.ty(v);
                     let at = self.at(f, *slot, ty.bytes());
                     let args = vec![self.always[1], at, v];
-                    f.push(self.next, Op::BlockStore(slots(ty)), args, &[], self.line);
+                    f.push(
+                        self.next,
+                        Op::BlockStore(in_registers(ty)),
+                        args,
+                        &[],
+                        self.line,
+                    );
                 }
                 (Out::Bits(n), Some(v)) => {
                     let old = f.block(self.lane).params[1 + n];
@@ -484,7 +487,7 @@ impl<'l> Tail<'l> {
                 Out::Slot(slot) => {
                     let at = self.i32(f, self.join, slot);
                     let integers = ty.with_lane(ty.lane.as_int());
-                    let op = Op::BlockLoad(slots(ty));
+                    let op = Op::BlockLoad(in_registers(ty));
                     let v = self.push(f, self.join, op, &[always, at], integers);
                     self.cast(f, self.join, v, ty)
                 }
@@ -515,15 +518,5 @@ impl<'l> Tail<'l> {
             args: Vec::new(),
         });
         self.end(f, header, Term::Branch { cond, then, other });
-    }
-}
-
-/// Access to values of this type in the storage of registers.
-fn slots(ty: Ty) -> BlockAccess {
-    BlockAccess {
-        space: Space::Regs,
-        elem: ty.lane.as_int(),
-        n: ty.lanes,
-        site: 0,
     }
 }

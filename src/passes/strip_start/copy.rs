@@ -3,11 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::region::{Region, is_computed};
-use crate::passes::edit::{const_lanes, lanes_op, uniform_const};
+use crate::passes::edit::{const_lanes, grow_registers, in_registers, lanes_op, uniform_const};
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{
-    BinOp, Block, BlockAccess, BlockCall, Conv, Function, ICond, Inst, Lane, Op, Space, Term, Ty,
-    Value, ValueDef,
+    BinOp, Block, BlockCall, Conv, Function, ICond, Inst, Lane, Op, Term, Ty, Value, ValueDef,
 };
 
 /// Most values that a vector is computed from, for it to be computed again.
@@ -87,8 +86,9 @@ impl Loop {
         v
     }
 
-    /// Where a strip's part of a vector of such elements is.
-    fn part_of(&mut self, f: &mut Function, b: Block, slot: u32, bytes: u32) -> Value {
+    /// Where a strip's part of a vector of this type is.
+    fn part_of(&mut self, f: &mut Function, b: Block, slot: u32, ty: Ty) -> Value {
+        let bytes = Self::stored(ty).lane.bytes();
         let offset = match self.offsets.get(&(b, bytes)) {
             Some(&known) => known,
             None => {
@@ -137,32 +137,26 @@ impl Loop {
     fn store(&mut self, f: &mut Function, b: Block, v: Value, at: Value) {
         let v = self.to_stored(f, b, v);
         let always = self.always(f, b);
-        let op = Op::BlockStore(slots(f.ty(v)));
+        let op = Op::BlockStore(in_registers(f.ty(v)));
         f.push(b, op, vec![always, at, v], &[], self.line);
     }
 
     fn load(&mut self, f: &mut Function, b: Block, ty: Ty, at: Value) -> Value {
         let stored = Self::stored(ty);
         let always = self.always(f, b);
-        let v = self.push(f, b, Op::BlockLoad(slots(stored)), &[always, at], stored);
+        let v = self.push(
+            f,
+            b,
+            Op::BlockLoad(in_registers(stored)),
+            &[always, at],
+            stored,
+        );
         self.from_stored(f, b, v, ty)
     }
 
     /// Room for a vector of all lanes.
     fn slot(&self, f: &mut Function, ty: Ty) -> u32 {
-        let slot = f.regs_bytes.next_multiple_of(64);
-        f.regs_bytes = slot + Self::stored(ty).bytes();
-        f.frame_bytes = f.regs_bytes.next_multiple_of(16);
-        slot
-    }
-}
-
-fn slots(ty: Ty) -> BlockAccess {
-    BlockAccess {
-        space: Space::Regs,
-        elem: ty.lane,
-        n: ty.lanes,
-        site: 0,
+        grow_registers(f, Self::stored(ty).bytes())
     }
 }
 
@@ -276,24 +270,9 @@ impl Strips<'_> {
     /// Vectors from outside are read strip by strip.
     fn cut_operands(&mut self, f: &mut Function, narrow: &FxHashSet<Value>) {
         for b in self.blocks(f) {
-            for i in f.block(b).insts.clone() {
-                if matches!(f.inst(i).op, Op::ExtractLane(_)) {
-                    continue;
-                }
-                for n in 0..f.inst(i).args.len() {
-                    let v = self.part(f, f.inst(i).args[n], narrow);
-                    f.inst_mut(i).args[n] = v;
-                }
-            }
-            let mut term = std::mem::replace(&mut f.block_mut(b).term, Term::None);
-            for a in term
-                .targets_mut()
-                .into_iter()
-                .flat_map(|call| &mut call.args)
-            {
-                *a = self.part(f, *a, narrow);
-            }
-            f.block_mut(b).term = term;
+            // Elements are taken out of lists alone, which are no lanes.
+            let lanes = |op: &Op| !matches!(op, Op::ExtractLane(_));
+            change_operands(f, b, lanes, |f, v| self.part(f, v, narrow));
         }
     }
 
@@ -321,12 +300,7 @@ impl Strips<'_> {
             let slot = self.l.slot(f, ty);
             let at = self.l.constant(f, self.gate, Ty::I32, slot.into());
             self.l.store(f, self.gate, v, at);
-            let at = self.l.part_of(
-                f,
-                strip,
-                slot,
-                Loop::stored(ty).bytes() / u32::from(ty.lanes),
-            );
+            let at = self.l.part_of(f, strip, slot, ty);
             self.l.load(f, strip, part, at)
         };
         self.cut.insert(v, part);
@@ -360,26 +334,15 @@ impl Strips<'_> {
             if self.inside.contains(&b) || b == self.l.done || b == self.out {
                 continue;
             }
-            for i in f.block(b).insts.clone() {
-                for n in 0..f.inst(i).args.len() {
-                    let v = f.inst(i).args[n];
-                    if narrow.contains(&v) {
-                        let whole = self.whole(f, v, &mut given);
-                        f.inst_mut(i).args[n] = whole;
-                    }
-                }
-            }
-            let mut term = std::mem::replace(&mut f.block_mut(b).term, Term::None);
-            for a in term
-                .targets_mut()
-                .into_iter()
-                .flat_map(|call| &mut call.args)
-            {
-                if narrow.contains(a) {
-                    *a = self.whole(f, *a, &mut given);
-                }
-            }
-            f.block_mut(b).term = term;
+            change_operands(
+                f,
+                b,
+                |_| true,
+                |f, v| match narrow.contains(&v) {
+                    true => self.whole(f, v, &mut given),
+                    false => v,
+                },
+            );
         }
     }
 
@@ -449,12 +412,7 @@ impl Strips<'_> {
 
     fn put_together(&mut self, f: &mut Function, v: Value, ty: Ty) -> Value {
         let (slot, done) = (self.l.slot(f, ty), self.l.done);
-        let at = self.l.part_of(
-            f,
-            done,
-            slot,
-            Loop::stored(ty).bytes() / u32::from(ty.lanes),
-        );
+        let at = self.l.part_of(f, done, slot, ty);
         self.l.store(f, done, v, at);
         let at = self.l.constant(f, self.out, Ty::I32, slot.into());
         self.l.load(f, self.out, ty, at)
@@ -493,6 +451,31 @@ impl Strips<'_> {
         f.block_mut(done).term_line = self.l.line;
         self.l.jump(f, out, self.rest, Vec::new());
     }
+}
+
+/// Changes what some instructions of a block read, and what it passes on.
+fn change_operands(
+    f: &mut Function,
+    b: Block,
+    of: impl Fn(&Op) -> bool,
+    mut change: impl FnMut(&mut Function, Value) -> Value,
+) {
+    for i in f.block(b).insts.clone() {
+        if !of(&f.inst(i).op) {
+            continue;
+        }
+        for n in 0..f.inst(i).args.len() {
+            let v = f.inst(i).args[n];
+            f.inst_mut(i).args[n] = change(f, v);
+        }
+    }
+    let mut term = std::mem::replace(&mut f.block_mut(b).term, Term::None);
+    for call in term.targets_mut() {
+        for a in &mut call.args {
+            *a = change(f, *a);
+        }
+    }
+    f.block_mut(b).term = term;
 }
 
 /// First element and distance of integers with equal distances.

@@ -8,8 +8,7 @@ use crate::ssa::{BinOp, Function, Inst, InstData, Op, Value};
 /// Lanes of a strip where nothing waits.
 const STRIP: u16 = 8;
 
-/// Operations on 128 bits that a strip has at least. Smaller ones, of all strips together, fit into a processor's cache of decoded instructions, or
-/// nearly so, and have to wait for what is loaded.
+/// Operations on 128 bits that a strip has at least. Smaller strips lose.
 ///
 /// Of the bench cases for bmg, `kmeans` and `q8-dot` gain 1.3 and 1.7 times with 990 and 1,070; `cholesky-double` takes 1.7 times as long with 460.
 const MANY: u32 = 900;

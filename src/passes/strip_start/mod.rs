@@ -1,7 +1,7 @@
 //! The start of a function, up to its first store, runs strip by strip: some lanes at a time instead of sixteen or thirty-two.
 //!
 //! Code generators with few or narrow registers spill when many wide vectors are alive, and need several instructions for each operation on
-//! them. Large kernels do not fit into the processor's caches of instructions then. Most kernels load, compute, and store what they found at
+//! them. Large kernels do not fit into the processor's first-level cache of instructions then. Most kernels load, compute, and store what they found at
 //! the end. What stands before that, be it straight or full of loops, becomes the body of a loop over strips.
 //!
 //! ```text
@@ -26,15 +26,15 @@ mod region;
 
 use region::Region;
 
+use super::edit::registers_may_grow;
+use super::strip_mine::line;
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
 use crate::ssa::{Function, Remark};
 
 /// Runs the pass; with `always` also where it does not pay.
 pub(super) fn run(f: &mut Function, always: bool) -> usize {
-    // Storage grows at its end, where variables of functions on the stack would be.
-    let stack = f.frame_bytes > f.regs_bytes.next_multiple_of(16);
-    if stack || f.row.is_some_and(|row| row < f.simd) {
+    if !registers_may_grow(f) || f.row.is_some_and(|row| row < f.simd) {
         return 0;
     }
     let dom = DomTree::new(f);
@@ -42,9 +42,11 @@ pub(super) fn run(f: &mut Function, always: bool) -> usize {
         return 0;
     };
     let strips = f.simd / region.strip;
+    let blocks = region.blocks.iter().chain([&region.end]).copied();
+    let line = line(f, &blocks.collect::<Vec<_>>());
     copy::strips(f, &region);
     f.remarks.push(Remark {
-        line: 0,
+        line,
         inst: None,
         decision: Decision::StartInStrips { strips },
     });
