@@ -413,7 +413,7 @@ pub(super) fn unary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
 }
 
 /// The condition with its operands exchanged.
-fn swapped(c: ICond) -> ICond {
+pub(super) fn swapped(c: ICond) -> ICond {
     match c {
         ICond::Slt => ICond::Sgt,
         ICond::Sle => ICond::Sge,

@@ -13,6 +13,7 @@ mod counts;
 mod fields;
 mod float;
 mod lanes;
+mod magnitudes;
 mod masks;
 mod min_max;
 mod offsets;
@@ -107,7 +108,7 @@ fn simplify(r: &mut Rewriter, i: Inst) -> Option<Action> {
         Op::Unary(_) => bits::unary(r, &s)
             .or_else(|| float::unary(r, &s))
             .or_else(|| powers::rounding(r, &s)),
-        Op::ICmp(_) => bits::icmp(r, &s),
+        Op::ICmp(_) => bits::icmp(r, &s).or_else(|| magnitudes::icmp(r, &s)),
         Op::Convert(_) => bits::convert(r, &s),
         Op::FpEnv(_) => float::fp_env(r, &s),
         Op::Select => masks::select(r, &s)
