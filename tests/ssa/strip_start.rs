@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::passes::{PassOptions, optimize};
-use visa_jit::ssa::{Function, parse};
+use visa_jit::ssa::{Function, Op, parse};
 use visa_test_common::{Rng, share};
 
 use crate::observe::observe;
@@ -22,6 +22,8 @@ struct Text {
     vectors: Vec<String>,
     scalars: Vec<String>,
     masks: Vec<String>,
+    /// A mask, and a vector and a scalar that a branch left for code under it.
+    last: Option<[String; 3]>,
 }
 
 impl Text {
@@ -192,32 +194,133 @@ impl Text {
 
     /// A branch on a scalar, or on a mask; one way computes more.
     fn branch(&mut self, other: usize) {
+        if self.rng.below(3) > 0 {
+            let old = [self.vector(), self.scalar(), self.mask()];
+            return self.branch_on_mask(other, 2, old);
+        }
         let (then, join) = (self.block(), self.block());
         let (old, old_scalar) = (self.vector(), self.scalar());
-        let cond = match self.rng.below(6) {
-            0 => {
-                let m = self.mask();
-                self.line(1, "i1", &format!("maskany {m}"))
-            }
-            _ => {
-                let [a, b] = [self.scalar(), self.scalar()];
-                self.line(1, "i1", &format!("icmp.slt {a}, {b}"))
-            }
-        };
+        let [a, b] = [self.scalar(), self.scalar()];
+        let cond = self.line(1, "i1", &format!("icmp.slt {a}, {b}"));
         self.effect(&format!(
             "branch {cond}, bb{then}, bb{join}({old}, {old_scalar})"
         ));
-        let scope = (
-            self.vectors.clone(),
-            self.scalars.clone(),
-            self.masks.clone(),
-        );
+        let scope = self.scope();
         let _ = writeln!(self.out, "bb{then}:");
         self.steps(3, other);
         let (new, new_scalar) = (self.vector(), self.scalar());
         self.effect(&format!("jump bb{join}({new}, {new_scalar})"));
-        (self.vectors, self.scalars, self.masks) = scope;
+        self.leave(scope);
         self.join(join);
+    }
+
+    fn scope(&self) -> [Vec<String>; 3] {
+        [&self.vectors, &self.scalars, &self.masks].map(Vec::clone)
+    }
+
+    fn leave(&mut self, scope: [Vec<String>; 3]) {
+        [self.vectors, self.scalars, self.masks] = scope;
+        self.last = None;
+    }
+
+    fn mask_line(&mut self, op: &str) -> String {
+        self.line(self.lanes, "i1", op)
+    }
+
+    /// A vector that is `new` in lanes of a mask, or mostly so, or everywhere.
+    fn merged(&mut self, m: &str, new: &str, old: &str) -> String {
+        let other = self.mask();
+        let m = match self.rng.below(12) {
+            0 => return new.to_owned(),
+            1 => other,
+            2 => self.mask_line(&format!("and {m}, {other}")),
+            _ => m.to_owned(),
+        };
+        self.line(self.lanes, "i32", &format!("select {m}, {new}, {old}"))
+    }
+
+    /// Jumps to `join` or goes on in a new block where a mask has no lane, or where it has all, and gives the mask of what the code that is jumped over is for.
+    fn jump_over(&mut self, m: String, join: &str) -> String {
+        let then = self.block();
+        let inner = if self.rng.below(2) == 0 {
+            let cond = self.line(1, "i1", &format!("maskany {m}"));
+            self.effect(&format!("branch {cond}, bb{then}, {join}"));
+            m
+        } else {
+            let inner = self.mask_line(&format!("not {m}"));
+            let cond = self.line(1, "i1", &format!("maskall {m}"));
+            self.effect(&format!("branch {cond}, {join}, bb{then}"));
+            inner
+        };
+        let _ = writeln!(self.out, "bb{then}:");
+        self.masks.push(inner.clone());
+        inner
+    }
+
+    /// A vector, a scalar and a mask that code for lanes of a mask leaves.
+    fn left(&mut self, inner: &str, old: &str) -> [String; 3] {
+        let (new, scalar, m) = (self.vector(), self.scalar(), self.mask());
+        let new = self.merged(inner, &new, old);
+        let part = match self.rng.below(4) {
+            0 => m,
+            1 => inner.to_owned(),
+            _ => self.mask_line(&format!("and {m}, {inner}")),
+        };
+        [new, scalar, part]
+    }
+
+    /// A branch that jumps over code for lanes of a mask. What the code leaves is a vector, a scalar and a mask, which mostly code under the same mask reads
+    /// only, as compilers of kernels have it.
+    fn branch_on_mask(&mut self, other: usize, depth: usize, old: [String; 3]) {
+        let (join, n) = (self.block(), self.lanes);
+        let [old, old_scalar, m] = old;
+        let none = self.mask_line("vconst [0 ...]");
+        let to_join = format!("bb{join}({old}, {old_scalar}, {none})");
+        let scope = self.scope();
+        let inner = self.jump_over(m, &to_join);
+        self.steps(3, other);
+        if depth > 0 && self.rng.below(4) == 0 {
+            let old = [self.vector(), self.scalar(), self.mask()];
+            self.branch_on_mask(other, depth - 1, old);
+        }
+        let mut left = self.left(&inner, &old);
+        // To the same block from further inside.
+        let mut inmost = inner.clone();
+        if self.rng.below(3) == 0 {
+            let m = self.mask_line(&format!("and {inner}, {}", left[2]));
+            inmost = self.jump_over(m, &format!("bb{join}({})", left.join(", ")));
+            self.steps(2, other);
+            left = self.left(&inmost, &left[0]);
+        }
+        self.effect(&format!("jump bb{join}({})", left.join(", ")));
+        self.leave(scope);
+        let [v, s, part] = [(); 3].map(|()| self.name());
+        let _ = writeln!(
+            self.out,
+            "bb{join}({v}: <{n} x i32>, {s}: i32, {part}: <{n} x i1>):"
+        );
+        if self.rng.below(6) == 0 {
+            self.vectors.push(v.clone());
+            self.scalars.push(s.clone());
+        }
+        self.masks.push(part.clone());
+        let under = match inmost == inner && self.rng.below(2) == 0 {
+            true => inner,
+            false => part.clone(),
+        };
+        if depth > 0 && self.rng.below(3) == 0 {
+            return self.branch_on_mask(other, depth - 1, [v, s, part]);
+        }
+        let from = self.vector();
+        let splat = self.line(n, "i32", &format!("splat {s}"));
+        let read = match self.rng.below(3) {
+            0 => self.line(n, "i32", &format!("add {v}, {splat}")),
+            1 => v,
+            _ => splat,
+        };
+        let merged = self.merged(&under, &read, &from);
+        self.vectors.push(merged);
+        self.last = Some([part, read, s]);
     }
 
     /// A loop that runs a few times.
@@ -225,14 +328,14 @@ impl Text {
         let (body, exit) = (self.block(), self.block());
         let (start, zero) = (self.vector(), self.number(0));
         self.effect(&format!("jump bb{body}({start}, {zero})"));
-        let scope = (
-            self.vectors.clone(),
-            self.scalars.clone(),
-            self.masks.clone(),
-        );
+        let scope = self.scope();
         self.join(body);
         let count = self.scalars[self.scalars.len() - 1].clone();
         self.steps(4, other);
+        if self.rng.below(3) == 0 {
+            let old = [self.vector(), self.scalar(), self.mask()];
+            self.branch_on_mask(other, 1, old);
+        }
         let (one, most) = (self.number(1), self.number(3));
         let next = self.line(1, "i32", &format!("add {count}, {one}"));
         let more = self.line(1, "i1", &format!("icmp.ult {next}, {most}"));
@@ -240,7 +343,7 @@ impl Text {
         self.effect(&format!(
             "branch {more}, bb{body}({v}, {next}), bb{exit}({v}, {s})"
         ));
-        (self.vectors, self.scalars, self.masks) = scope;
+        self.leave(scope);
         self.join(exit);
     }
 
@@ -265,6 +368,7 @@ fn function(seed: u64) -> Function {
         vectors: Vec::new(),
         scalars: Vec::new(),
         masks: Vec::new(),
+        last: None,
     };
     let _ = writeln!(
         t.out,
@@ -287,12 +391,20 @@ fn function(seed: u64) -> Function {
     for _ in 0..3 {
         t.steps(4, other);
         match t.rng.below(4) {
-            0 => t.branch(other),
-            1 => t.repeat(other),
+            0 | 1 => t.branch(other),
+            2 => t.repeat(other),
             _ => {}
         }
     }
     t.steps(2, 3);
+    if let Some([m, v, s]) = t.last.clone() {
+        let v = match t.rng.below(2) {
+            0 => v,
+            _ => t.line(lanes, "i32", &format!("splat {s}")),
+        };
+        let (at, surface) = (t.address(), t.number(0));
+        t.effect(&format!("store.surface.i32x1[1] {m}, {at}, {surface}, {v}"));
+    }
     let always = t.line(1, "i1", "const 1");
     for (n, v) in t.vectors.clone().into_iter().rev().take(6).enumerate() {
         let at = t.number(n as u32 * 128);
@@ -313,11 +425,22 @@ fn function(seed: u64) -> Function {
     parse(&t.out).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", t.out))
 }
 
+/// True if strips branch on masks.
+fn branches_on_masks(f: &Function) -> bool {
+    let mut conditions = f.order.iter().filter_map(|&b| f.block(b).term.condition());
+    conditions.any(|v| {
+        let data = f
+            .def_inst(v)
+            .filter(|data| matches!(data.op, Op::MaskAny | Op::MaskAll));
+        data.is_some_and(|data| f.ty(data.args[0]).lanes < f.simd)
+    })
+}
+
 #[test]
 fn random_starts_keep_the_meaning() {
     let others = PASSES.iter().map(|&(name, _)| name);
     let others: BTreeSet<_> = others.filter(|&name| name != "strip-start").collect();
-    let (seeds, mut cut) = (share(20_000, 20), [0, 0]);
+    let (seeds, mut cut, mut on_masks) = (share(20_000, 20), [0, 0], 0);
     for seed in 0..seeds {
         let f = function(seed);
         for (n, disabled) in [others.clone(), BTreeSet::new()].into_iter().enumerate() {
@@ -331,10 +454,12 @@ fn random_starts_keep_the_meaning() {
             let stats = stats.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{f}"));
             let starts = stats.iter().filter(|s| s.name == "strip-start");
             cut[n] += starts.map(|s| s.changes as u64).sum::<u64>();
+            on_masks += u64::from(n == 0 && branches_on_masks(&g));
             for s in [seed, seed + 1] {
                 assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
             }
         }
     }
     assert!(cut.iter().all(|&n| n > seeds / 2), "{cut:?} of {seeds}");
+    assert!(on_masks > seeds / 10, "{on_masks} of {seeds}");
 }

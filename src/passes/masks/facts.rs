@@ -22,17 +22,19 @@ pub(super) type Without = [Option<Part>; 2];
 
 /// A relation that holds lane by lane wherever its values are defined.
 #[derive(Clone, Debug)]
-pub(super) enum Fact {
+pub(in crate::passes) enum Fact {
     /// The first has no lane that the second has not.
     Subset(Value, Value),
     /// The masks together are the last one.
     Union(Vec<Value>, Value),
+    /// No lane is in both.
+    Disjoint(Value, Value),
 }
 
 impl Fact {
     fn values(&self) -> Vec<Value> {
         match self {
-            Fact::Subset(a, b) => vec![*a, *b],
+            Fact::Subset(a, b) | Fact::Disjoint(a, b) => vec![*a, *b],
             Fact::Union(parts, whole) => parts.iter().copied().chain([*whole]).collect(),
         }
     }
@@ -95,7 +97,7 @@ impl Table {
 
 /// The known facts, by the values they are about.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(in crate::passes) struct Facts {
     about: FxHashMap<Value, Vec<Fact>>,
     /// Answers to subset questions since the last new fact.
     answers: FxHashMap<(Part, Without, Part, u16), bool>,
@@ -108,7 +110,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn add(&mut self, fact: Fact) {
+    pub(in crate::passes) fn add(&mut self, fact: Fact) {
         for v in fact.values() {
             self.about.entry(v).or_default().push(fact.clone());
         }
@@ -174,7 +176,7 @@ impl Facts {
     }
 
     /// Masks that contain `v` by a fact.
-    pub(super) fn supersets(&self, v: Value) -> impl Iterator<Item = Value> + '_ {
+    pub(in crate::passes) fn supersets(&self, v: Value) -> impl Iterator<Item = Value> + '_ {
         let facts = self.about.get(&v).into_iter().flatten();
         facts.filter_map(move |fact| match fact {
             Fact::Subset(a, b) if *a == v => Some(*b),
@@ -220,6 +222,22 @@ impl Facts {
         self.never(f, lanes, |q| q.table(a, q.depth).and(q.table(b, q.depth)))
     }
 
+    /// No lane is in all of some masks, of which those with the flag are taken without their lanes instead of with them.
+    pub(in crate::passes) fn nowhere(&self, f: &Function, masks: &[(Value, bool)]) -> bool {
+        let lanes = masks.first().map_or(0, |&(mask, _)| f.ty(mask).lanes);
+        let claim = |q: &mut Query, masks: &mut dyn Iterator<Item = &(Value, bool)>| {
+            masks.fold(Table::TRUE, |all, &(mask, outside)| {
+                let table = q.table(Part { mask, first: 0 }, q.depth);
+                all.and(if outside { table.not() } else { table })
+            })
+        };
+        let parts: Vec<Value> = masks.iter().map(|&(mask, _)| mask).collect();
+        // There may be room for facts about the first masks only.
+        self.never(f, lanes, |q| claim(q, &mut masks.iter()))
+            || self.never(f, lanes, |q| claim(q, &mut masks.iter().rev()))
+            || Query::at_cut(f, self, lanes, &parts).is_never(|q| claim(q, &mut masks.iter()))
+    }
+
     /// The union of some masks is `whole`.
     pub(super) fn is_union(&self, f: &Function, parts: &[Value], whole: Value) -> bool {
         self.never(f, f.ty(whole).lanes, |q| {
@@ -237,11 +255,8 @@ impl Facts {
     }
 
     fn never(&self, f: &Function, lanes: u16, claim: impl Fn(&mut Query) -> Table) -> bool {
-        DEPTHS.iter().any(|&depth| {
-            let mut q = Query::new(f, self, lanes, depth);
-            let bad = claim(&mut q);
-            !q.full && (bad == Table::FALSE || q.related_rows(bad) == Table::FALSE)
-        })
+        let mut depths = DEPTHS.iter();
+        depths.any(|&depth| Query::new(f, self, lanes, depth).is_never(&claim))
     }
 
     /// Masks that equal the union of `parts` when the masks `empty` have no lane, those first that were made first.
@@ -296,7 +311,7 @@ impl Facts {
         let about = atoms.iter().filter_map(|a| self.about.get(&a.mask));
         let wholes = about.flatten().filter_map(|fact| match fact {
             Fact::Union(_, whole) => Some(*whole),
-            Fact::Subset(..) => None,
+            Fact::Subset(..) | Fact::Disjoint(..) => None,
         });
         let full = |&v: &Value| f.ty(v).lanes == lanes && uniform_const(f, v) == Some(1);
         let everywhere = self.full.iter().copied();
@@ -367,6 +382,12 @@ impl<'a> Query<'a> {
         q
     }
 
+    /// True if a claim holds in no row.
+    fn is_never(mut self, claim: impl Fn(&mut Query) -> Table) -> bool {
+        let rows = claim(&mut self);
+        !self.full && (rows == Table::FALSE || self.related_rows(rows) == Table::FALSE)
+    }
+
     /// The masks that an operation makes a mask from, if it is one that is looked into.
     fn operands(&self, part: Part) -> Option<&'a [Value]> {
         let data = self.f.def_inst(part.mask)?;
@@ -412,6 +433,7 @@ impl<'a> Query<'a> {
         let mut table = |&mask: &Value| self.table(Part { mask, first }, 2);
         match fact {
             Fact::Subset(a, b) => table(a).not().or(table(b)),
+            Fact::Disjoint(a, b) => table(a).and(table(b)).not(),
             Fact::Union(parts, whole) => {
                 let union = parts.iter().fold(Table::FALSE, |sum, p| sum.or(table(p)));
                 union.xor(table(whole)).not()

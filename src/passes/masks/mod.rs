@@ -16,6 +16,8 @@ mod demand;
 mod facts;
 mod partition;
 
+pub(in crate::passes) use facts::{Fact, Facts};
+
 use crate::ssa::Function;
 use crate::ssa::dom::DomTree;
 
@@ -29,4 +31,11 @@ pub(super) fn run(f: &mut Function) -> usize {
     changes += branches::run(f, &dom, &mut facts);
     f.resolve_aliases();
     changes
+}
+
+/// What is known about the masks of a function, which stays as it is.
+pub(super) fn facts(f: &Function, dom: &DomTree) -> Facts {
+    let mut facts = Facts::default();
+    ceilings::run(f, dom, &mut facts);
+    facts
 }

@@ -364,8 +364,14 @@ impl Strips<'_> {
     fn is_known_outside(&self, f: &Function, v: Value) -> bool {
         let (mut seen, mut work) = (FxHashSet::from_iter([v]), vec![v]);
         while let Some(v) = work.pop() {
-            if f.ty(v).is_scalar() || self.is_outside(f, v) {
+            if self.is_outside(f, v) {
                 continue;
+            }
+            if f.ty(v).is_scalar() {
+                match self.region.differing.contains(&v) {
+                    true => return false,
+                    false => continue,
+                }
             }
             let data = f.def_inst(v).filter(|data| is_computed(&data.op));
             let Some(data) = data.filter(|_| seen.len() <= AGAIN) else {

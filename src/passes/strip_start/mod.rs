@@ -14,14 +14,17 @@
 //! there as well.
 //!
 //! Guarantees: what the rest sees is the same in every lane, for any input. For that, the start has one entry and one end, nothing in
-//! it stores or waits, every operation is lane-wise, and no branch depends on a lane ([`region`]). Addresses that the rest computes from what
-//! stands in front of the start are computed there again.
+//! it stores or waits, and every operation is lane-wise ([`region`]). Branches are on scalars, or jump over code where a mask has no lane; strips
+//! take different ways there, of which nothing may be seen ([`agree`]). Addresses that the rest computes from what stands in front of the start are
+//! computed there again.
 //!
-//! Not done: branches on masks, as strips would take different ways, and scalars that are made under them would differ; where faults are recorded, as the lanes of an access are not known by number then; threads of
-//! several rows, for which `split-rows` does the same.
+//! Not done: loops that go on while a mask has lanes; where faults are recorded, as the lanes of an access are not known by number then; threads
+//! of several rows, for which `split-rows` does the same.
 
+mod agree;
 mod copy;
 mod cost;
+mod differ;
 mod region;
 
 use region::Region;

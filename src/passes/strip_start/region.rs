@@ -2,9 +2,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::cost;
+use super::{agree, cost};
 use crate::ssa::dom::DomTree;
 use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Space, Term, Value};
+
+/// How often a region is made shorter because of branches on masks, until it has none.
+const TRIES: usize = 8;
 
 /// Blocks with one entry and one end, in which each lane is computed by itself.
 pub(super) struct Region {
@@ -16,6 +19,8 @@ pub(super) struct Region {
     pub(super) prefix: usize,
     /// Lanes of a strip.
     pub(super) strip: u16,
+    /// Scalars that it computes and that are not the same in all strips.
+    pub(super) differing: FxHashSet<Value>,
 }
 
 impl Region {
@@ -23,12 +28,32 @@ impl Region {
     pub(super) fn find(f: &Function, dom: &DomTree, always: bool) -> Option<Region> {
         let mut start = Function::ENTRY;
         loop {
-            let region = Check::new(f, dom, start).region();
-            if let Some(strip) = cost::strip(f, &region, always) {
-                return Some(Region { strip, ..region });
+            if let Some(region) = Region::at(f, dom, start, always) {
+                return Some(region);
             }
             start = behind_exit(f, dom, start)?;
         }
+    }
+
+    /// The region that begins with a block, if it is worth it.
+    fn at(f: &Function, dom: &DomTree, start: Block, always: bool) -> Option<Region> {
+        let mut ends = FxHashSet::default();
+        for tries in 0.. {
+            let region = Check::new(f, dom, start, &ends, tries < TRIES).region();
+            let strip = cost::strip(f, &region, always);
+            let strip = strip?;
+            match agree::check(f, dom, &region) {
+                Ok(differing) => {
+                    return Some(Region {
+                        strip,
+                        differing,
+                        ..region
+                    });
+                }
+                Err(obstacles) => ends.extend(obstacles),
+            }
+        }
+        None
     }
 
     /// Its instructions, block by block.
@@ -63,10 +88,20 @@ struct Check<'a> {
     start: Block,
     /// Vectors that are used otherwise than by taking out elements.
     whole: Vec<bool>,
+    /// Those `maskany` and `maskall` that end a region.
+    ends: &'a FxHashSet<Inst>,
+    /// Others may be in a region.
+    with_masks: bool,
 }
 
 impl<'a> Check<'a> {
-    fn new(f: &'a Function, dom: &'a DomTree, start: Block) -> Check<'a> {
+    fn new(
+        f: &'a Function,
+        dom: &'a DomTree,
+        start: Block,
+        ends: &'a FxHashSet<Inst>,
+        with_masks: bool,
+    ) -> Check<'a> {
         let mut whole = vec![false; f.values.len()];
         for &b in dom.rpo() {
             for data in f.block(b).insts.iter().map(|&i| f.inst(i)) {
@@ -84,6 +119,8 @@ impl<'a> Check<'a> {
             dom,
             start,
             whole,
+            ends,
+            with_masks,
         }
     }
 
@@ -106,6 +143,7 @@ impl<'a> Check<'a> {
             end,
             prefix: self.allowed_insts(end),
             strip: self.f.simd,
+            differing: FxHashSet::default(),
         }
     }
 
@@ -189,6 +227,9 @@ impl<'a> Check<'a> {
                 return m.space != Space::Regs && (!self.is_wide(v) || !self.whole[v.0 as usize]);
             }
             (Op::ExtractLane(_), &[v], _) if self.is_list(v) => return true,
+            (Op::MaskAny | Op::MaskAll, &[mask], _) => {
+                return self.is_wide(mask) && self.with_masks && !self.ends.contains(&i);
+            }
             _ => {}
         }
         let mut values = data.args.iter().chain(&data.results);
