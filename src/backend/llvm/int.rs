@@ -1,7 +1,8 @@
 //! Integer division and high halves of products.
 //!
 //! Vectors are divided as doubles, which hold quotients of up to 32 bits exactly. There is no vector instruction for integer
-//! division, and LLVM would divide lane by lane.
+//! division, and LLVM would divide lane by lane. Quotients of 64 bits are put together from two estimates, where there are instructions between
+//! doubles and integers of 64 bits.
 
 use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
@@ -39,10 +40,11 @@ impl<'c> LlvmEmitter<'c, '_> {
         let by_zero = self.icmp(IntPredicate::EQ, b, zero)?;
         let signed = matches!(op, BinOp::SDiv | BinOp::SRem);
         let rest = matches!(op, BinOp::SRem | BinOp::URem);
-        let quotient = if ty.is_scalar() || ty.lane == Lane::I64 {
-            self.quotient(ty, signed, a, b, by_zero)?
-        } else {
-            self.quotient_by_doubles(ty, signed, a, b)?
+        let quotient = match ty.lane {
+            _ if ty.is_scalar() => self.quotient(ty, signed, a, b, by_zero)?,
+            Lane::I64 if self.cpu.avx512 => self.long_quotient(ty, signed, a, b, by_zero)?,
+            Lane::I64 => self.quotient(ty, signed, a, b, by_zero)?,
+            _ => self.quotient_by_doubles(ty, signed, a, b)?,
         };
         if rest {
             // The quotient of `MIN` and -1 wraps to `MIN`, so that nothing is left.
@@ -82,6 +84,64 @@ impl<'c> LlvmEmitter<'c, '_> {
         let zero = self.konst(ty, 0)?;
         let negated = self.op2(I::Sub, zero, a)?;
         self.select(negates, negated, quotient)
+    }
+
+    /// Of 64-bit lanes, by two estimates of which neither is too large.
+    ///
+    /// Proof for unsigned numbers, with `u` for `2^-53`. Conversions, the division and both products are rounded by a factor between `1 - u` and `1 + u` each, five
+    /// of them in an estimate, and `1 - 8u` is more than that: the product is less than `a / b`, and at least `a / b * (1 - 14u)`, so that it is below `2^64` and
+    /// the remainder `r` is not negative. `r / b` is at most `a / b * 14u + 1`, below `2^15`, so that the second estimate is at most 1 too small: the last
+    /// remainder is less than `2b`. Neither remainder is larger than `a`, so that nothing wraps.
+    fn long_quotient(
+        &mut self,
+        ty: Ty,
+        signed: bool,
+        a: V<'c>,
+        b: V<'c>,
+        by_zero: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let (one, zero) = (self.konst(ty, 1)?, self.konst(ty, 0)?);
+        let b = self.select(by_zero, one, b)?;
+        if !signed {
+            return self.unsigned_long_quotient(ty, a, b);
+        }
+        let magnitude = |v| {
+            let negative = self.icmp(IntPredicate::SLT, v, zero)?;
+            let negated = self.op2(I::Sub, zero, v)?;
+            self.select(negative, negated, v)
+        };
+        let magnitudes = [magnitude(a)?, magnitude(b)?];
+        let quotient = self.unsigned_long_quotient(ty, magnitudes[0], magnitudes[1])?;
+        let signs = self.op2(I::Xor, a, b)?;
+        let negative = self.icmp(IntPredicate::SLT, signs, zero)?;
+        let negated = self.op2(I::Sub, zero, quotient)?;
+        self.select(negative, negated, quotient)
+    }
+
+    fn unsigned_long_quotient(&mut self, ty: Ty, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
+        let doubles = ty.with_lane(Lane::F64);
+        let divisor = self.cast(I::UIToFP, b, self.type_of(doubles))?;
+        let one = self.konst(doubles, 1f64.to_bits())?;
+        let below_one = self.konst(doubles, (1.0 - 4.0 * f64::EPSILON).to_bits())?;
+        let reciprocal = self.op2(I::FDiv, one, divisor)?;
+        let reciprocal = self.op2(I::FMul, reciprocal, below_one)?;
+        let (mut left, mut quotient) = (a, None);
+        for _ in 0..2 {
+            let number = self.cast(I::UIToFP, left, self.type_of(doubles))?;
+            let estimate = self.op2(I::FMul, number, reciprocal)?;
+            let estimate = self.cast(I::FPToUI, estimate, self.type_of(ty))?;
+            let product = self.op2(I::Mul, estimate, b)?;
+            left = self.op2(I::Sub, left, product)?;
+            quotient = match quotient {
+                None => Some(estimate),
+                Some(before) => Some(self.op2(I::Add, before, estimate)?),
+            };
+        }
+        let quotient = quotient.unwrap_or(a);
+        let (zero, one) = (self.konst(ty, 0)?, self.konst(ty, 1)?);
+        let once_more = self.icmp(IntPredicate::UGE, left, b)?;
+        let once_more = self.select(once_more, one, zero)?;
+        self.op2(I::Add, quotient, once_more)
     }
 
     /// Exact for lanes of up to 32 bits; of a zero divisor, something.

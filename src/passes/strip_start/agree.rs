@@ -110,6 +110,7 @@ struct Proof<'a> {
     skips: Vec<Skip>,
     facts: Facts,
     differ: Vec<Differ>,
+    /// Blocks of definitions.
     place: Vec<Option<Block>>,
     /// What was asked before.
     apart: RefCell<FxHashMap<Vec<Lanes>, bool>>,
