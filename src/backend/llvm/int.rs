@@ -40,11 +40,15 @@ impl<'c> LlvmEmitter<'c, '_> {
         let by_zero = self.icmp(IntPredicate::EQ, b, zero)?;
         let signed = matches!(op, BinOp::SDiv | BinOp::SRem);
         let rest = matches!(op, BinOp::SRem | BinOp::URem);
-        let quotient = match ty.lane {
-            _ if ty.is_scalar() => self.quotient(ty, signed, a, b, by_zero)?,
-            Lane::I64 if self.cpu.avx512 => self.long_quotient(ty, signed, a, b, by_zero)?,
-            Lane::I64 => self.quotient(ty, signed, a, b, by_zero)?,
-            _ => self.quotient_by_doubles(ty, signed, a, b)?,
+        let quotient = if ty.is_scalar() || ty.lane == Lane::I64 {
+            let one = self.konst(ty, 1)?;
+            let safe = self.select(by_zero, one, b)?;
+            match ty.is_scalar() || !self.cpu.avx512 {
+                true => self.quotient(ty, signed, a, safe)?,
+                false => self.long_quotient(ty, signed, a, safe)?,
+            }
+        } else {
+            self.quotient_by_doubles(ty, signed, a, b)?
         };
         if rest {
             // The quotient of `MIN` and -1 wraps to `MIN`, so that nothing is left.
@@ -63,55 +67,38 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.select(by_zero, special, quotient)
     }
 
-    /// By division instructions, from which operands that would trap are kept away.
-    fn quotient(
-        &mut self,
-        ty: Ty,
-        signed: bool,
-        a: V<'c>,
-        b: V<'c>,
-        by_zero: V<'c>,
-    ) -> EmitResult<V<'c>> {
-        let one = self.konst(ty, 1)?;
-        let safe = self.select(by_zero, one, b)?;
+    /// By division instructions, for a divisor that is not 0. `MIN / -1`, which would trap, is kept away from them.
+    fn quotient(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         if !signed {
-            return self.op2(I::UDiv, a, safe);
+            return self.op2(I::UDiv, a, b);
         }
-        let minus_one = self.konst(ty, u64::MAX)?;
+        let (one, minus_one) = (self.konst(ty, 1)?, self.konst(ty, u64::MAX)?);
         let negates = self.icmp(IntPredicate::EQ, b, minus_one)?;
-        let safe = self.select(negates, one, safe)?;
+        let safe = self.select(negates, one, b)?;
         let quotient = self.op2(I::SDiv, a, safe)?;
         let zero = self.konst(ty, 0)?;
         let negated = self.op2(I::Sub, zero, a)?;
         self.select(negates, negated, quotient)
     }
 
-    /// Of 64-bit lanes, by two estimates of which neither is too large.
+    /// Of 64-bit lanes, for a divisor that is not 0, by two estimates of which neither is too large.
     ///
     /// Proof for unsigned numbers, with `u` for `2^-53`. Conversions, the division and both products are rounded by a factor between `1 - u` and `1 + u` each, five
-    /// of them in an estimate, and `1 - 8u` is more than that: the product is less than `a / b`, and at least `a / b * (1 - 14u)`, so that it is below `2^64` and
+    /// of them in an estimate. The reciprocal is multiplied by `1 - 8u`, which outweighs them: the product is less than `a / b`, and at least `a / b * (1 - 14u)`, so that it is below `2^64` and
     /// the remainder `r` is not negative. `r / b` is at most `a / b * 14u + 1`, below `2^15`, so that the second estimate is at most 1 too small: the last
     /// remainder is less than `2b`. Neither remainder is larger than `a`, so that nothing wraps.
-    fn long_quotient(
-        &mut self,
-        ty: Ty,
-        signed: bool,
-        a: V<'c>,
-        b: V<'c>,
-        by_zero: V<'c>,
-    ) -> EmitResult<V<'c>> {
-        let (one, zero) = (self.konst(ty, 1)?, self.konst(ty, 0)?);
-        let b = self.select(by_zero, one, b)?;
+    fn long_quotient(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         if !signed {
             return self.unsigned_long_quotient(ty, a, b);
         }
+        let zero = self.konst(ty, 0)?;
         let magnitude = |v| {
             let negative = self.icmp(IntPredicate::SLT, v, zero)?;
             let negated = self.op2(I::Sub, zero, v)?;
             self.select(negative, negated, v)
         };
-        let magnitudes = [magnitude(a)?, magnitude(b)?];
-        let quotient = self.unsigned_long_quotient(ty, magnitudes[0], magnitudes[1])?;
+        let (x, y) = (magnitude(a)?, magnitude(b)?);
+        let quotient = self.unsigned_long_quotient(ty, x, y)?;
         let signs = self.op2(I::Xor, a, b)?;
         let negative = self.icmp(IntPredicate::SLT, signs, zero)?;
         let negated = self.op2(I::Sub, zero, quotient)?;
@@ -121,24 +108,20 @@ impl<'c> LlvmEmitter<'c, '_> {
     fn unsigned_long_quotient(&mut self, ty: Ty, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         let doubles = ty.with_lane(Lane::F64);
         let divisor = self.cast(I::UIToFP, b, self.type_of(doubles))?;
-        let one = self.konst(doubles, 1f64.to_bits())?;
+        let dividend = self.konst(doubles, 1f64.to_bits())?;
         let below_one = self.konst(doubles, (1.0 - 4.0 * f64::EPSILON).to_bits())?;
-        let reciprocal = self.op2(I::FDiv, one, divisor)?;
+        let reciprocal = self.op2(I::FDiv, dividend, divisor)?;
         let reciprocal = self.op2(I::FMul, reciprocal, below_one)?;
-        let (mut left, mut quotient) = (a, None);
+        let (zero, one) = (self.konst(ty, 0)?, self.konst(ty, 1)?);
+        let (mut left, mut quotient) = (a, zero);
         for _ in 0..2 {
             let number = self.cast(I::UIToFP, left, self.type_of(doubles))?;
             let estimate = self.op2(I::FMul, number, reciprocal)?;
             let estimate = self.cast(I::FPToUI, estimate, self.type_of(ty))?;
             let product = self.op2(I::Mul, estimate, b)?;
             left = self.op2(I::Sub, left, product)?;
-            quotient = match quotient {
-                None => Some(estimate),
-                Some(before) => Some(self.op2(I::Add, before, estimate)?),
-            };
+            quotient = self.op2(I::Add, quotient, estimate)?;
         }
-        let quotient = quotient.unwrap_or(a);
-        let (zero, one) = (self.konst(ty, 0)?, self.konst(ty, 1)?);
         let once_more = self.icmp(IntPredicate::UGE, left, b)?;
         let once_more = self.select(once_more, one, zero)?;
         self.op2(I::Add, quotient, once_more)

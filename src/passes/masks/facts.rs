@@ -222,7 +222,7 @@ impl Facts {
         self.never(f, lanes, |q| q.table(a, q.depth).and(q.table(b, q.depth)))
     }
 
-    /// No lane is in all of some masks, of which those with the flag are taken without their lanes instead of with them.
+    /// No lane is in all of some masks. A mask with the flag stands for the lanes outside of it.
     pub(in crate::passes) fn nowhere(&self, f: &Function, masks: &[(Value, bool)]) -> bool {
         let lanes = masks.first().map_or(0, |&(mask, _)| f.ty(mask).lanes);
         let claim = |q: &mut Query, masks: &mut dyn Iterator<Item = &(Value, bool)>| {

@@ -426,15 +426,12 @@ impl<'a> Proof<'a> {
         let mut known = Vec::new();
         for (n, &mask) in params.filter(|&(_, &p)| self.is_mask(p) && self.is_same(p)) {
             for outside in [false, true] {
-                let lanes = Lanes { mask, outside };
                 let holds = |e: &Edge| {
                     let mask = e.call.args[n];
-                    let mut all = set.to_vec();
-                    all.push(Lanes { mask, outside }.others());
-                    self.are_apart(&all)
+                    self.has_none(set, Lanes { mask, outside }.others())
                 };
                 if edges.iter().all(holds) {
-                    known.push(lanes);
+                    known.push(Lanes { mask, outside });
                 }
             }
         }
@@ -530,7 +527,7 @@ impl<'a> Proof<'a> {
             // A lane outside of a mask that it is part of is not set, in strips or without.
             &[v] if self.is_mask(v) && differ != Differ::NOWHERE => {
                 let sets = differ.sets().iter();
-                let left = sets.filter(|set| !self.hides(v, set));
+                let left = sets.filter(|set| !self.has_none(set, Lanes::of(v)));
                 left.fold(Differ::NOWHERE, |mut all, set| {
                     all.add(set.clone());
                     all
@@ -540,11 +537,9 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// True if a mask has no lane in a set, whatever it differs in.
-    fn hides(&self, mask: Value, set: &[Lanes]) -> bool {
-        let mut lanes = set.to_vec();
-        lanes.push(Lanes::of(mask));
-        self.are_apart(&lanes)
+    /// True if a set has none of some lanes.
+    fn has_none(&self, set: &[Lanes], of: Lanes) -> bool {
+        self.are_apart(&[set, &[of]].concat())
     }
 
     /// Where anything differs that an access to memory looks at, of which the mask comes first.
@@ -574,6 +569,7 @@ impl<'a> Proof<'a> {
         left
     }
 
+    /// The branches because of which strips would take another way, or something else would be stored.
     fn obstacles(&self) -> FxHashSet<Inst> {
         let mut found = FxHashSet::default();
         for piece in &self.pieces {
@@ -595,6 +591,7 @@ impl<'a> Proof<'a> {
         found
     }
 
+    /// Scalars that are not the same in all strips.
     fn differing(&self) -> FxHashSet<Value> {
         let values = (0..self.differ.len() as u32).map(Value);
         let differing = |&v: &Value| self.f.ty(v).is_scalar() && !self.is_same(v);
@@ -622,13 +619,7 @@ impl<'a> Proof<'a> {
         let taken = self.skips.iter().filter(taken);
         let taken: Vec<Lanes> = taken.map(|skip| skip.lanes).collect();
         let mut sets = self.differ[cond.0 as usize].sets().iter();
-        sets.all(|set| {
-            taken.iter().any(|&lanes| {
-                let mut set = set.clone();
-                set.push(lanes);
-                self.are_apart(&set)
-            })
-        })
+        sets.all(|set| taken.iter().any(|&lanes| self.has_none(set, lanes)))
     }
 
     /// The branches because of which something differs.

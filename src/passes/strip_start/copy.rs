@@ -367,11 +367,11 @@ impl Strips<'_> {
             if self.is_outside(f, v) {
                 continue;
             }
+            if self.region.differing.contains(&v) {
+                return false;
+            }
             if f.ty(v).is_scalar() {
-                match self.region.differing.contains(&v) {
-                    true => return false,
-                    false => continue,
-                }
+                continue;
             }
             let data = f.def_inst(v).filter(|data| is_computed(&data.op));
             let Some(data) = data.filter(|_| seen.len() <= AGAIN) else {

@@ -11,6 +11,7 @@ const MASKS: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Lanes {
     pub(super) mask: Value,
+    /// All lanes that are not in the mask, instead of those that are.
     pub(super) outside: bool,
 }
 
@@ -31,8 +32,8 @@ impl Lanes {
     }
 }
 
-/// Lanes in which a value may differ: of each set, those that all of its masks have. A scalar differs only in strips all of whose lanes are in one
-/// of the sets.
+/// Lanes in which a value may differ: the union of sets, each of which is an intersection. No sets are no lanes; a set of nothing is all lanes.
+/// A scalar differs only in strips all of whose lanes are in one of the sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Differ(Vec<Vec<Lanes>>);
 

@@ -6,7 +6,7 @@ use super::{agree, cost};
 use crate::ssa::dom::DomTree;
 use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Space, Term, Value};
 
-/// How often a region is made shorter because of branches on masks, until it has none.
+/// How often a region is made shorter because of branches on masks, before it may have none.
 const TRIES: usize = 8;
 
 /// Blocks with one entry and one end, in which each lane is computed by itself.
@@ -38,10 +38,9 @@ impl Region {
     /// The region that begins with a block, if it is worth it.
     fn at(f: &Function, dom: &DomTree, start: Block, always: bool) -> Option<Region> {
         let mut ends = FxHashSet::default();
-        for tries in 0.. {
+        for tries in 0..=TRIES {
             let region = Check::new(f, dom, start, &ends, tries < TRIES).region();
-            let strip = cost::strip(f, &region, always);
-            let strip = strip?;
+            let strip = cost::strip(f, &region, always)?;
             match agree::check(f, dom, &region) {
                 Ok(differing) => {
                     return Some(Region {
@@ -90,7 +89,7 @@ struct Check<'a> {
     whole: Vec<bool>,
     /// Those `maskany` and `maskall` that end a region.
     ends: &'a FxHashSet<Inst>,
-    /// Others may be in a region.
+    /// True if others may be in a region.
     with_masks: bool,
 }
 
