@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 28;
+pub const ABI_VERSION: u32 = 29;
 
 /// Bits of a flat address, or of its distance from [`LaunchCtx::flat_base`], that count. Generic pointers have tags in the others.
 pub const FLAT_OFFSET: u64 = (1 << 48) - 1;
@@ -24,7 +24,13 @@ pub const SURFACES: usize = 256;
 /// look at it; if their metadata says so, they run the [`GroupCtx::following`] groups as well, and the [`GroupCtx::rows`] after
 /// them, all of the same shape, before they return. Code that is called for all threads of a
 /// group may also let those go on by itself that wait at barriers, and return when all are finished.
+///
+/// It is called by [`crate::enter`], as on x86-64 it needs a stack of an alignment that callers do not have ([`STACK_ALIGN`]).
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
+
+/// Before the call of an [`Entry`] on x86-64, the stack pointer is a multiple of this: the length of the widest vectors, so that those that
+/// are spilled do not cross lines of the cache.
+pub const STACK_ALIGN: u32 = 64;
 
 /// Result of [`Entry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

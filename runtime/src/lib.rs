@@ -20,6 +20,7 @@ mod bytes;
 #[cfg(feature = "jit")]
 mod code;
 mod element;
+mod enter;
 mod error;
 mod fault;
 mod group;
@@ -44,6 +45,7 @@ pub mod tools;
 
 #[cfg(feature = "jit")]
 pub use code::{CodeError, CodeHandle};
+pub use enter::enter;
 pub use error::{LaunchError, ProgramError};
 pub use fault::{Fault, FaultKind, OtherAccess, Uninit};
 pub use group::{GroupProgram, GroupView, ImageLane, MemoryRef};

@@ -12,7 +12,7 @@ use visa_jit::ssa::{AccessKind, Function, Site, Space, verify};
 use visa_runtime::abi::{
     Entry, GroupCtx, Helpers, LaunchCtx, Pointee, SINK_BYTES, SURFACES, Surface, ThreadCtx,
 };
-use visa_runtime::{CodeHandle, helpers};
+use visa_runtime::{CodeHandle, enter, helpers};
 
 /// Options with the default policy.
 pub const SPEED: CodegenOptions = CodegenOptions {
@@ -352,7 +352,7 @@ impl Rig {
         };
         [group.r0[1], group.r0[6], group.r0[7]] = self.group;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.
-        let status = unsafe { entry(&raw mut group, threads.start, threads.end) };
+        let status = unsafe { enter(entry, &raw mut group, threads.start, threads.end) };
         self.group = [1, 6, 7].map(|word| group.r0[word]);
         status
     }

@@ -9,6 +9,7 @@ use crate::abi::{
     FLAT_OFFSET, GroupCtx, LaunchCtx, Pointee, SINK_BYTES, Status, THREAD_DONE, ThreadCtx,
 };
 use crate::bytes::{AlignedBytes, round_line};
+use crate::enter::enter;
 use crate::error::ProgramError;
 use crate::fault::{FaultSink, SiteCounts};
 use crate::group::GroupView;
@@ -592,12 +593,12 @@ impl Worker {
         let Some(order) = self.order else {
             // SAFETY: `Kernel::new` was promised a function that keeps to this layout; everything
             // the contexts point at outlives the call and is used by this thread or shared raw.
-            return unsafe { entry(group, threads.start, threads.end) };
+            return unsafe { enter(entry, group, threads.start, threads.end) };
         };
         // SAFETY: the caller's group, which no code runs on now.
         let count = unsafe { (*group).thread_count };
         // SAFETY: as above.
-        let one = |thread| unsafe { entry(group, thread, thread + 1) };
+        let one = |thread| unsafe { enter(entry, group, thread, thread + 1) };
         let order = order.threads(self.round, count);
         self.round = self.round.wrapping_add(1);
         let mut all = Status::Done as u32;

@@ -59,12 +59,12 @@ use inkwell::llvm_sys::core::{
     LLVMGetDiagInfoSeverity,
 };
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
-use inkwell::module::{Linkage, Module};
+use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use inkwell::values::FunctionValue;
 use inkwell::{AddressSpace, OptimizationLevel};
-use target_lexicon::{Architecture, Triple};
+use target_lexicon::{Architecture, OperatingSystem, Triple};
 
 use super::access::AccessPlan;
 use super::calls::Call;
@@ -78,7 +78,7 @@ use crate::steps::step;
 use cpu::TargetCpu;
 use emit::{CUT, LlvmEmitter};
 use ending::Inside;
-use visa_runtime::abi::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
+use visa_runtime::abi::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES, STACK_ALIGN};
 
 /// Name of this backend.
 pub const NAME: &str = "llvm";
@@ -154,6 +154,7 @@ impl LlvmBackend {
         let module = cx.create_module("kernel");
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
+        align_stack(&cpu, &cx, &module);
         let func = declare(&cpu, &cx, &module);
         let building = step(NAME, "build LLVM IR");
         let plan = AccessPlan::new(function, emit::limits(options, &cpu), &order);
@@ -338,6 +339,17 @@ impl Backend for LlvmBackend {
         options: &CodegenOptions,
     ) -> Result<Explained, BackendError> {
         LlvmBackend::caught(function, || self.generate(function, options, true))
+    }
+}
+
+/// Says how the stack is aligned where the entry point is called.
+fn align_stack<'c>(cpu: &TargetCpu, cx: &'c Context, module: &Module<'c>) {
+    let target = &cpu.target;
+    if target.architecture == Architecture::X86_64
+        && target.operating_system != OperatingSystem::Windows
+    {
+        let align = cx.i32_type().const_int(STACK_ALIGN.into(), false);
+        module.add_basic_value_flag("override-stack-alignment", FlagBehavior::Error, align);
     }
 }
 
