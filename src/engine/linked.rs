@@ -44,12 +44,15 @@ impl Linked {
                 ),
             });
         }
-        let lanes = match shape {
-            LocalIdShape::General | LocalIdShape::ShortRows(_) => LocalIdLayout::Any,
+        let lanes = |simd: u16| match shape {
             LocalIdShape::Row => LocalIdLayout::Rows,
-            LocalIdShape::FullRow => LocalIdLayout::FullRows,
+            LocalIdShape::FullRow | LocalIdShape::FullLine => LocalIdLayout::FullRows,
+            LocalIdShape::Plane(x) if x >= simd => LocalIdLayout::FullRows,
+            LocalIdShape::General | LocalIdShape::ShortRows(_) | LocalIdShape::Plane(_) => {
+                LocalIdLayout::Any
+            }
         };
-        let fits = |v: &Variant| v.lanes <= lanes;
+        let fits = |v: &Variant| v.lanes <= lanes(v.meta.simd);
         let found = record.variants.iter().position(fits);
         let code = found.and_then(|i| self.codes.get(i));
         code.map(|code| (code.clone(), Origin::Library))

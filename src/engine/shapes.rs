@@ -6,6 +6,9 @@ use crate::artifact;
 use crate::backend::OobPolicy;
 use crate::lower::LocalIdShape;
 
+/// X sizes of groups that code is specialised on.
+const PLANES: [u16; 4] = [8, 16, 32, 64];
+
 impl Kernel {
     /// Size of a launch's groups, and which specialisation it runs.
     pub(super) fn groups_of(&self, launch: &Launch) -> ([u32; 3], LocalIdShape) {
@@ -19,12 +22,15 @@ impl Kernel {
             && launch.global[0].is_multiple_of(local[0]);
         let ids = if !self.walks_rows() {
             LocalIdShape::General
-        } else if whole_rows {
-            LocalIdShape::FullRow
         } else if local[1] == 1 && local[2] == 1 {
-            LocalIdShape::Row
+            match whole_rows {
+                true => LocalIdShape::FullLine,
+                false => LocalIdShape::Row,
+            }
+        } else if whole_rows {
+            plane(local).unwrap_or(LocalIdShape::FullRow)
         } else if let Some(row) = self.short_row(launch, local) {
-            LocalIdShape::ShortRows(row)
+            plane(local).unwrap_or(LocalIdShape::ShortRows(row))
         } else {
             LocalIdShape::General
         };
@@ -64,15 +70,27 @@ impl Kernel {
         let mut shapes = vec![general];
         if self.walks_rows() {
             let short = self.short_rows(oob).map(LocalIdShape::ShortRows);
-            let shapes_of_rows = [LocalIdShape::FullRow, LocalIdShape::Row]
-                .into_iter()
-                .chain(short);
-            shapes = shapes_of_rows.map(|s| (s, s.launches())).collect();
+            let rows = self.short_rows(oob).map(u16::from);
+            let planes = rows.chain(PLANES.into_iter().filter(|&x| u32::from(x) >= self.simd()));
+            let shapes_of_rows = [
+                LocalIdShape::FullLine,
+                LocalIdShape::FullRow,
+                LocalIdShape::Row,
+            ];
+            let shapes_of_rows = shapes_of_rows.into_iter().chain(short);
+            let all = shapes_of_rows.chain(planes.map(LocalIdShape::Plane));
+            shapes = all.map(|s| (s, s.launches())).collect();
             shapes.push(general);
         }
         let key = |(shape, name)| Some((name, self.disk_key(shape, oob)?));
         shapes.into_iter().filter_map(key).collect()
     }
+}
+
+/// The shape of groups of which the z size is 1 and the x size one of [`PLANES`].
+fn plane([x, _, z]: [u32; 3]) -> Option<LocalIdShape> {
+    let x = u16::try_from(x).ok().filter(|x| PLANES.contains(x))?;
+    (z == 1).then_some(LocalIdShape::Plane(x))
 }
 
 /// The largest divisor of the x size up to 256, or 256 with a partial last group when that is small.

@@ -133,7 +133,7 @@ impl<'k> Lowerer<'k> {
         let simd = kernel.simd() as u16;
         let mut b = Builder::new(name, simd);
         b.check_init = additions.check_init;
-        b.f.row = payload.local_ids.row();
+        b.f.row = payload.local_ids.row(simd);
         let vars = &kernel.module().vars;
         let preds = vars
             .predicate

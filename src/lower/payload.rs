@@ -31,14 +31,33 @@ pub enum LocalIdShape {
     /// Nothing.
     #[default]
     General,
-    /// The lanes of a thread have consecutive x and equal y and z: the group's x size is a multiple of the
-    /// SIMD size, or the group is one-dimensional.
+    /// The group has one dimension: the lanes of a thread have consecutive x, and y and z are 0.
     Row,
-    /// The same, and every thread has all its lanes: the x size of every group is a multiple of the SIMD size.
+    /// The lanes of a thread have consecutive x and equal y and z, and every thread has all its lanes: the x size of every group is a
+    /// multiple of the SIMD size.
     FullRow,
+    /// Both.
+    FullLine,
     /// Every thread has several whole rows of a given number of lanes, of consecutive y and equal z: the x size of every group is this
     /// part of the SIMD size, and the y size a multiple of the rows in a thread.
     ShortRows(u8),
+    /// Every group has this x size (8, 16, 32 or 64) and the z size 1, so a thread's number gives its local ids. The lanes of a thread
+    /// lie as for `FullRow`, or if the x size is below the SIMD size, as for `ShortRows`.
+    Plane(u16),
+}
+
+/// The local ids of a thread's first lane in a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstId {
+    /// Read from the thread's ids.
+    Read,
+    Zero,
+    /// The thread's number, of which `low` bits count, without those below `down`, shifted up.
+    Number {
+        low: Option<u32>,
+        down: u32,
+        up: u32,
+    },
 }
 
 impl LocalIdShape {
@@ -48,24 +67,52 @@ impl LocalIdShape {
             LocalIdShape::General => "other launches",
             LocalIdShape::Row => "rows of local ids",
             LocalIdShape::FullRow => "full rows of local ids",
+            LocalIdShape::FullLine => "full rows of local ids, groups of one dimension",
+            LocalIdShape::Plane(8) => "groups of 8 by any number of work-items",
+            LocalIdShape::Plane(16) => "groups of 16 by any number of work-items",
+            LocalIdShape::Plane(32) => "groups of 32 by any number of work-items",
+            LocalIdShape::Plane(_) => "groups of 64 by any number of work-items",
             LocalIdShape::ShortRows(8) => "rows of 8 local ids",
             LocalIdShape::ShortRows(16) => "rows of 16 local ids",
             LocalIdShape::ShortRows(_) => "short rows of local ids",
         }
     }
 
-    /// Lanes of a row, where threads have several.
-    pub const fn row(self) -> Option<u16> {
+    /// Lanes of a row, where threads of `simd` lanes have several.
+    pub const fn row(self, simd: u16) -> Option<u16> {
         match self {
             // A row of no lanes would be none.
             LocalIdShape::ShortRows(row) if row > 0 => Some(row as u16),
+            LocalIdShape::Plane(x) if x > 0 && x < simd => Some(x),
             _ => None,
         }
     }
 
     /// True if threads have all their lanes.
     const fn is_full(self) -> bool {
-        matches!(self, LocalIdShape::FullRow | LocalIdShape::ShortRows(_))
+        !matches!(self, LocalIdShape::General | LocalIdShape::Row)
+    }
+
+    /// Where the local id of a thread's first lane comes from. SIMD sizes are powers of two.
+    fn first(self, dim: u8, simd: u16) -> FirstId {
+        let lanes = u32::from(simd).trailing_zeros();
+        let number = |low, down, up| FirstId::Number { low, down, up };
+        match (self, dim) {
+            (LocalIdShape::General | LocalIdShape::FullRow | LocalIdShape::ShortRows(_), _) => {
+                FirstId::Read
+            }
+            (LocalIdShape::Row | LocalIdShape::FullLine, 0) => number(None, 0, lanes),
+            (LocalIdShape::Plane(x), 0 | 1) => {
+                let x = u32::from(x).trailing_zeros();
+                let (threads, rows) = (x.saturating_sub(lanes), lanes.saturating_sub(x));
+                match dim {
+                    0 if threads == 0 => FirstId::Zero,
+                    0 => number(Some(threads), 0, lanes),
+                    _ => number(None, threads, rows),
+                }
+            }
+            _ => FirstId::Zero,
+        }
     }
 }
 
@@ -227,11 +274,29 @@ struct Ids {
 impl Ids {
     /// The first lane's.
     fn first(self, b: &mut super::build::Builder) -> Value {
-        let input = Input::LocalId {
-            dim: self.dim,
-            lane: 0,
-        };
-        b.op(Op::Input(input), vec![], Ty::scalar(Lane::I16))
+        match self.shape.first(self.dim, self.simd) {
+            FirstId::Read => {
+                let input = Input::LocalId {
+                    dim: self.dim,
+                    lane: 0,
+                };
+                b.op(Op::Input(input), vec![], Ty::scalar(Lane::I16))
+            }
+            FirstId::Zero => b.bits(Lane::I16, 0),
+            FirstId::Number { low, down, up } => {
+                let mut id = b.op(Op::Input(Input::Thread), vec![], Ty::I32);
+                if let Some(low) = low {
+                    id = b.bin_imm(BinOp::And, id, (1 << low) - 1);
+                }
+                if down > 0 {
+                    id = b.bin_imm(BinOp::LShr, id, down.into());
+                }
+                if up > 0 {
+                    id = b.bin_imm(BinOp::Shl, id, up.into());
+                }
+                b.resize(id, Lane::I16, false)
+            }
+        }
     }
 
     /// What is known of each lane.
@@ -242,7 +307,7 @@ impl Ids {
 
     /// Those of a thread whose lanes lie in one row, or in whole ones.
     fn in_rows(self, b: &mut super::build::Builder, lanes: u16) -> Value {
-        let v = match (self.dim, self.shape.row()) {
+        let v = match (self.dim, self.shape.row(self.simd)) {
             (0, None) => {
                 let steps = self.constant(b, lanes, |lane| lane);
                 let first = self.first(b);
@@ -281,9 +346,7 @@ fn local_ids(b: &mut super::build::Builder, ids: Ids, byte: u32, ty: Ty) -> Valu
             vec![],
             words,
         ),
-        LocalIdShape::Row | LocalIdShape::FullRow | LocalIdShape::ShortRows(_) => {
-            ids.in_rows(b, lanes)
-        }
+        _ => ids.in_rows(b, lanes),
     };
     if ty.bytes() < 2 {
         let v = b.bin_imm(BinOp::LShr, v, i64::from(byte * 8));

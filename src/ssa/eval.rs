@@ -48,6 +48,8 @@ pub trait Memory {
 pub struct Inputs {
     /// Local ids by dimension and lane.
     pub local_ids: [[u16; 32]; 3],
+    /// Number of the thread in its group.
+    pub thread: u32,
     /// Bit per lane that exists.
     pub dispatch_mask: u32,
     /// Cross-thread payload; bytes after its end are zero.
@@ -305,6 +307,7 @@ impl Eval<'_> {
                 .take(usize::from(ty.lanes))
                 .map(|&id| u64::from(id))
                 .collect(),
+            Input::Thread => vec![u64::from(self.inputs.thread)],
             Input::DispatchMask => mask_lanes(u64::from(self.inputs.dispatch_mask), ty.lanes),
             Input::Payload(at) => {
                 let byte = |n: u64| self.inputs.payload.get(n as usize).copied().unwrap_or(0);

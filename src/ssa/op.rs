@@ -530,6 +530,8 @@ pub enum Input {
         /// First lane.
         first: u8,
     },
+    /// Scalar `i32`: number of the thread in its group.
+    Thread,
     /// `<simd x i1>` lanes that exist.
     DispatchMask,
     /// Any type: bytes of the cross-thread payload at this offset (same for all threads of a launch).
@@ -777,7 +779,9 @@ impl Input {
     pub const fn ty(self) -> Option<Ty> {
         match self {
             Input::LocalId { .. } => Some(Ty::scalar(Lane::I16)),
-            Input::R0(_) | Input::Sr0(_) | Input::HwId | Input::State => Some(Ty::I32),
+            Input::Thread | Input::R0(_) | Input::Sr0(_) | Input::HwId | Input::State => {
+                Some(Ty::I32)
+            }
             Input::Tsc => Some(Ty::I64),
             Input::LocalIds { .. } | Input::DispatchMask | Input::Payload(_) | Input::Unset => None,
         }

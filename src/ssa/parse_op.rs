@@ -109,6 +109,7 @@ fn vec_const(c: &mut Cursor, ty: Option<Ty>) -> Parsed<Box<[u64]>> {
 
 fn input(c: &mut Cursor, name: &str) -> Parsed<Option<Input>> {
     Ok(Some(match name {
+        "thread" => Input::Thread,
         "dispatchmask" => Input::DispatchMask,
         "payload" => Input::Payload(index(c)?),
         "r0" => Input::R0(index(c)?),

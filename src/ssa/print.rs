@@ -396,6 +396,7 @@ impl fmt::Display for Input {
         match *self {
             Input::LocalId { dim: d, lane } => write!(f, "localid.{}[{lane}]", dim(d)),
             Input::LocalIds { dim: d, first } => write!(f, "localids.{}[{first}]", dim(d)),
+            Input::Thread => f.write_str("thread"),
             Input::DispatchMask => f.write_str("dispatchmask"),
             Input::Payload(at) => write!(f, "payload[{at}]"),
             Input::R0(n) => write!(f, "r0[{n}]"),

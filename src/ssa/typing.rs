@@ -313,7 +313,7 @@ impl OpTypes<'_> {
             Input::State if f.states == 0 => {
                 return self.broken(Rule::Suspend, "state of a function without barriers");
             }
-            Input::State | Input::HwId | Input::Tsc | Input::Unset => true,
+            Input::Thread | Input::State | Input::HwId | Input::Tsc | Input::Unset => true,
         };
         if ok {
             return Ok(());

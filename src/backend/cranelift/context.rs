@@ -221,6 +221,7 @@ impl CraneliftEmitter<'_> {
                 let parts = self.load_value(ids, local_id_offset(dim, first), ty, DATA);
                 return self.bind(out, parts);
             }
+            Input::Thread => self.need(self.ctx.index),
             Input::DispatchMask => {
                 let bits = self.thread_field(offset_of!(ThreadCtx, dispatch_mask), types::I32);
                 let bits = if ty.lanes >= 32 {

@@ -233,6 +233,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         Ok(match input {
             Input::LocalId { dim, lane } => self.local_ids(Ty::scalar(Lane::I16), dim, lane)?,
             Input::LocalIds { dim, first } => self.local_ids(ty, dim, first)?,
+            Input::Thread => self.threads()?.index.into(),
             Input::DispatchMask => {
                 let at = offset_of!(ThreadCtx, dispatch_mask);
                 let bits = self.thread_field(at, Field::I32)?;

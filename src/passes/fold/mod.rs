@@ -22,7 +22,7 @@ mod range;
 mod rotates;
 mod saturated;
 
-pub(super) use range::low_zeros;
+pub(super) use range::{low_zeros, most};
 
 use super::edit::{Rewriter, const_lanes, const_op, lanes_op};
 use crate::ssa::dom::reverse_post_order;

@@ -7,7 +7,7 @@ use crate::ssa::{BinOp, Conv, Function, Input, Lane, MAX_LOCAL_ID, Op, Value};
 const DEPTH: usize = 8;
 
 /// No lane of an integer is above this, taken as unsigned.
-pub(super) fn most(f: &Function, v: Value) -> u64 {
+pub(in crate::passes) fn most(f: &Function, v: Value) -> u64 {
     below(f, v, DEPTH)
 }
 
@@ -48,6 +48,7 @@ fn below(f: &Function, v: Value, depth: usize) -> u64 {
         }
         // Lane 0 of a thread is a work-item of the group.
         Op::Input(Input::LocalId { lane: 0, .. }) => Some(MAX_LOCAL_ID),
+        Op::Input(Input::Thread) => Some(MAX_LOCAL_ID / u64::from(f.simd.max(1))),
         Op::Select => Some(arg(1).max(arg(2))),
         Op::Splat | Op::ExtractLane(_) => Some(arg(0)),
         Op::Shuffle(_) => (0..data.args.len()).map(arg).max(),

@@ -2,9 +2,11 @@
 
 use super::analysis::{Spacing, first_lane, keeps_offset, same_bits};
 use crate::passes::edit::{Rewriter, uniform_const};
+use crate::passes::fold::most;
 use crate::ssa::shape::Affine;
 use crate::ssa::{
-    BinOp, Block, Conv, Function, ICond, Input, Inst, InstData, Lane, Op, Term, Ty, Value, ValueDef,
+    BinOp, Block, Conv, Function, ICond, Input, Inst, InstData, Lane, MAX_LOCAL_ID, Op, Term, Ty,
+    Value, ValueDef,
 };
 
 /// Scalars made for vectors and masks.
@@ -385,9 +387,9 @@ fn is_small_id(f: &Function, v: Value) -> bool {
     };
     let id = |v: Value| {
         f.def_inst(v).is_some_and(|d| {
+            let is_id = |d: &InstData| matches!(d.op, Op::Input(Input::LocalId { .. }));
             d.op == Op::Splat
-                && f.def_inst(d.args[0])
-                    .is_some_and(|d| matches!(d.op, Op::Input(Input::LocalId { .. })))
+                && (f.def_inst(d.args[0]).is_some_and(is_id) || most(f, d.args[0]) <= MAX_LOCAL_ID)
         })
     };
     let step = |v: Value| {
