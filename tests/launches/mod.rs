@@ -259,8 +259,8 @@ fn one_prepared_launch_from_several_threads() {
 fn sgemm(
     engine: &Engine,
     program: &Program,
-    global: [u32; 2],
-    local: [u32; 2],
+    global: [u32; 3],
+    local: [u32; 3],
     oob: OobPolicy,
 ) -> (Vec<u32>, Vec<String>) {
     let (k, n) = (5u32, global[0]);
@@ -271,8 +271,8 @@ fn sgemm(
         .unwrap();
     let a = memory.alloc_from(&floats(1, k * global[1])).unwrap();
     let b = memory.alloc_from(&floats(2, k * n)).unwrap();
-    let launch = Launch::new([global[0], global[1], 1])
-        .local([local[0], local[1], 1])
+    let launch = Launch::new(global)
+        .local(local)
         .threads(1)
         .oob(oob)
         .arg(0, &c)
@@ -290,10 +290,11 @@ fn sgemm(
     (c.to_vec_of(), faults.chain([counted]).collect())
 }
 
-/// Groups whose rows are a half or a quarter of a thread have code of their own, which does the same as the definition, to the
-/// last fault; rows that threads do not have as a whole have none, nor have traps.
+/// Groups have code of their own where their lanes lie in rows, in one dimension, or where a thread's number gives its local ids. All
+/// of it does the same as the definition, to the last fault. Short rows that threads do not have as a whole have none, nor have
+/// traps in short rows.
 #[test]
-fn short_rows_of_local_ids() {
+fn shapes_of_groups() {
     let options = EngineOptions {
         memory_bytes: 1 << 30,
         interpret: Some(InterpOptions::default()),
@@ -310,17 +311,27 @@ fn short_rows_of_local_ids() {
         let before = engine.cache_stats().misses;
         let report = OobPolicy::Report;
         for (global, local, oob, codes) in [
-            ([64, 32], [16, 16], report, 1),
-            ([16, 6], [16, 2], report, 1),
-            ([24, 16], [8, 8], report, 2),
-            ([8, 4], [8, 4], report, 2),
+            ([64, 32, 1], [16, 16, 1], report, 1),
+            ([16, 6, 2], [16, 2, 1], report, 1),
+            ([24, 16, 1], [8, 8, 1], report, 2),
+            ([8, 4, 1], [8, 4, 1], report, 2),
             // Rows that begin in the middle of a thread, groups that are cut off, threads without all their lanes.
-            ([16, 9], [16, 3], report, 3),
-            ([40, 32], [16, 16], report, 3),
-            ([64, 30], [16, 16], report, 3),
-            ([8, 6], [8, 2], report, 3),
-            ([64, 4], [32, 2], report, 4),
-            ([16, 6], [16, 2], OobPolicy::Trap, 5),
+            ([16, 9, 1], [16, 3, 1], report, 3),
+            ([40, 32, 1], [16, 16, 1], report, 3),
+            ([64, 30, 1], [16, 16, 1], report, 3),
+            ([8, 6, 1], [8, 2, 1], report, 3),
+            // One thread and two of a row, and a last group of fewer rows.
+            ([64, 4, 1], [32, 2, 1], report, 4),
+            ([64, 5, 1], [64, 2, 1], report, 5),
+            // Three threads of a row, in one dimension and in two.
+            ([96, 3, 1], [96, 1, 1], report, 6),
+            ([96, 4, 1], [96, 2, 1], report, 7),
+            ([40, 3, 1], [40, 1, 1], report, 8),
+            // Three dimensions.
+            ([16, 8, 2], [16, 4, 2], report, 9),
+            ([8, 8, 2], [8, 4, 2], report, 10),
+            ([32, 2, 2], [32, 2, 2], report, 10),
+            ([16, 6, 1], [16, 2, 1], OobPolicy::Trap, 11),
         ] {
             let ours = sgemm(&engine, &compiled, global, local, oob);
             let want = sgemm(&definition, &interpreted, global, local, oob);

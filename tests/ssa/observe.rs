@@ -65,6 +65,7 @@ pub fn observe_for(f: &Function, seed: u64, fuel: u64) -> Observed {
         local_ids: [ids(1), ids(0), ids(3)],
         dispatch_mask: rng.bits() as u32 | rng.bits() as u32,
         payload,
+        thread: (seed % (1024 / u64::from(f.simd.max(1)))) as u32,
         ..Inputs::default()
     };
     if seed.is_multiple_of(3) {

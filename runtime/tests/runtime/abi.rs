@@ -4,7 +4,7 @@
 use std::mem::{offset_of, size_of};
 use visa_runtime::abi::{
     ABI_VERSION, GroupCtx, Helpers, Image, ImageTable, LOCAL_ID_ROW, LaunchCtx, SINK_BYTES,
-    SURFACES, Sampler, Status, Surface, THREAD_DONE, ThreadCtx, message, race,
+    STACK_ALIGN, SURFACES, Sampler, Status, Surface, THREAD_DONE, ThreadCtx, message, race,
 };
 
 #[test]
@@ -28,7 +28,7 @@ fn steps_of_reads_come_back() {
 
 #[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 28);
+    assert_eq!((ABI_VERSION, STACK_ALIGN), (29, 64));
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
