@@ -442,6 +442,44 @@ fn halves_made_one() {
     }
 }
 
+/// A thread reads all of its lanes before it stores one, also where it stores to what it reads: one lane of one, several, or none.
+#[test]
+fn lanes_copied_onto_what_they_come_from() {
+    const LANES: usize = 32;
+    for (name, engine) in stop::engines() {
+        let program = program(&engine, "bmg-26", "gather");
+        let kernel = program.kernel("gather4").unwrap();
+        let mut rng = Rng::new(11);
+        for overlapping in [0, 1, 2, LANES] {
+            let old: Vec<u32> = (0..8 * LANES as u32).collect();
+            // The store writes the first elements of the table.
+            let mut index: Vec<u32> = (0..LANES as u32)
+                .map(|_| LANES as u32 + rng.word_below(LANES as u32))
+                .collect();
+            for _ in 0..overlapping {
+                let lane = rng.word_below(LANES as u32);
+                index[lane as usize] = rng.word_below(LANES as u32);
+            }
+            let memory = engine.memory();
+            let both = memory.alloc_from(&old).unwrap();
+            let index_buffer = memory.alloc_from(&index).unwrap();
+            let launch = Launch::new([LANES as u32, 1, 1])
+                .local([LANES as u32, 1, 1])
+                .arg(0, &both)
+                .arg(1, &both)
+                .arg(2, &index_buffer);
+            kernel.launch(&launch).unwrap();
+            let mut want = old;
+            for (lane, &from) in index.iter().enumerate() {
+                for component in 0..4 {
+                    want[4 * lane + component] = 4 * from + component as u32;
+                }
+            }
+            assert_eq!(both.to_vec_of::<u32>(), want, "{name} {overlapping}");
+        }
+    }
+}
+
 /// By default those of which a pair costs less than its halves; none where faults end threads.
 #[test]
 fn which_halves_are_made_one() {

@@ -39,6 +39,20 @@ impl Copied {
     }
 }
 
+/// What must have no byte in common for copies to be loaded where they are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum Apart {
+    /// The surfaces of each pair.
+    Surfaces(Vec<(Place, Place)>),
+    /// What a load of lanes of [`VEC4_BYTES`] reads in device memory, at any addresses, and what the store of its copy writes.
+    Lanes {
+        /// The load.
+        load: Inst,
+        /// The store, to lanes side by side.
+        store: Inst,
+    },
+}
+
 /// True if two stores of affine addresses do not write one byte both: they are apart as a whole, or in every stride.
 fn apart(a: &Access, b: &Access) -> bool {
     let (Some(s), Some(t)) = (a.stride(), b.stride()) else {
@@ -94,11 +108,12 @@ impl Planner<'_> {
         }
     }
 
-    /// Places that must be apart for no store of these instructions to write where their scattered copies come from, as far as one
-    /// test for all surfaces can tell; `None` where there are no such copies, or no test can tell.
-    pub(super) fn copies_apart(&self, insts: &[Inst]) -> Option<Vec<(Place, Place)>> {
+    /// What must be apart for no store of these instructions to write where their scattered copies come from; `None` where there are no
+    /// such copies, or no test can tell.
+    pub(super) fn copies_apart(&self, insts: &[Inst]) -> Option<Apart> {
         let f = self.f;
         let (mut from, mut to) = (Vec::new(), Vec::new());
+        let (mut scattered, mut stores) = (None, 0);
         for &i in insts {
             let data = f.inst(i);
             let (list, access) = match data.op {
@@ -107,8 +122,16 @@ impl Planner<'_> {
                 ref op if op.has_effect() && !matches!(op, Op::Load(_)) => return None,
                 _ => continue,
             };
-            let index = match access.space {
-                Space::Surface => consts::scalar(f, data.args[2])?,
+            let index = match (access.space, &data.op) {
+                (Space::Surface, _) => consts::scalar(f, data.args[2])?,
+                (space, Op::Load(_)) if space.is_flat() && scattered.is_none() => {
+                    scattered = Some(self.copies.get(self.scattered_copy(i)?.0)?);
+                    continue;
+                }
+                (space, Op::Store(_)) if space.is_flat() => {
+                    stores += 1;
+                    continue;
+                }
                 _ => return None,
             };
             let place = Place::Surface(index as u8);
@@ -116,11 +139,20 @@ impl Planner<'_> {
                 list.push(place);
             }
         }
+        if let Some(copied) = scattered {
+            let ([load], [store]) = (copied.loads.as_slice(), copied.stores.as_slice()) else {
+                return None;
+            };
+            let (load, store) = (load.inst, store.inst);
+            let alone = from.is_empty() && to.is_empty() && stores == 1;
+            return alone.then_some(Apart::Lanes { load, store });
+        }
         let pairs = from
             .iter()
             .flat_map(|&a| to.iter().map(move |&b| (a, b)))
             .collect::<Vec<_>>();
-        (!pairs.is_empty() && pairs.iter().all(|(a, b)| a != b)).then_some(pairs)
+        let known = stores == 0 && !pairs.is_empty() && pairs.iter().all(|(a, b)| a != b);
+        known.then_some(Apart::Surfaces(pairs))
     }
 
     /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored after them: only

@@ -41,7 +41,7 @@ pub(super) use atomic::{AtomicHow, AtomicWay, asks_first};
 pub(super) use candidate::Access;
 pub(super) use check::{AffineRace, CheckHow, CheckInFront, CheckSpan, RaceReads, Spacing};
 #[cfg(feature = "llvm-codegen")]
-pub(super) use copies::{Copied, CopyId, VEC4_BYTES};
+pub(super) use copies::{Apart, Copied, CopyId, VEC4_BYTES};
 pub(super) use group::{AccessGroup, Root};
 pub(super) use how::{AffineAccess, Any, By, How, Stored, auto_gather};
 pub(super) use limits::{Limits, MaskedStores, Scope, Speculation};

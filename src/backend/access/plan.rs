@@ -8,11 +8,10 @@ use super::check::{
     AffineRace, BufferChecks, CheckHow, CheckInFront, Spacing, race_reads, race_twin,
 };
 use super::consts;
-use super::copies::{Copied, CopyId};
+use super::copies::{Apart, Copied, CopyId};
 use super::group::{AccessGroup, access_groups};
 use super::how::{By, Decider, How, lane_wise};
 use super::limits::{Limits, Scope};
-use super::place::Place;
 use super::rare::Rare;
 use super::versions::{MIN_ACCESSES, Part};
 use crate::backend::uses;
@@ -129,8 +128,8 @@ pub(in crate::backend) struct Versions {
     pub meet: bool,
     /// The version for when the test holds.
     pub fast: Segment,
-    /// One that comes before it, for when these places are apart as well: copies are loaded where they are stored.
-    pub apart: Option<(Vec<(Place, Place)>, Segment)>,
+    /// One that comes before it, for when these are apart as well: copies are loaded where they are stored.
+    pub apart: Option<(Apart, Segment)>,
     /// The version for when the test fails; none where nothing has to be tested.
     pub other: Option<Segment>,
     /// Instructions that these are.

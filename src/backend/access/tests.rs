@@ -1,5 +1,6 @@
 //! Plans of small functions, for code generators of both kinds.
 
+use super::copies::Apart;
 use super::*;
 use crate::backend::{Bounds as Tests, Gather, OobPolicy};
 use crate::ssa::shape::{Affine as Addresses, Shape};
@@ -616,13 +617,22 @@ fn lanes_that_are_only_copied_stay_as_they_are() {
     assert!(two.fast.steps.iter().any(load) && two.fast.steps.iter().any(store));
     // Where surfaces are apart, lines are written as they are read.
     let (places, late) = two.apart.as_ref().unwrap();
-    assert_eq!(places.as_slice(), [(Place::Surface(1), Place::Surface(2))]);
+    let surfaces = vec![(Place::Surface(1), Place::Surface(2))];
+    assert_eq!(*places, Apart::Surfaces(surfaces));
     let late = &late.steps;
     assert!(
         late.iter()
             .any(|s| matches!(s, Step::StoreCopy { late: true, .. }))
     );
     assert!(!late.iter().any(load));
+    // In device memory, where a lane is not read from what is stored.
+    let addresses = "  %9: <16 x i64> = zext %3\n";
+    let flat = COPY.replace("surface", "flat");
+    let flat = flat.replace("%3, %10", "%9").replace("%3, %11", "%9");
+    let flat = format!("{addresses}{flat}");
+    let (_, flat) = plan(&flat, &[ANY, affine(8, 16)], &PARTS);
+    let apart = versions(steps(&flat)).apart.as_ref().map(|(what, _)| what);
+    assert!(matches!(apart, Some(Apart::Lanes { .. })), "{apart:?}");
     // Another instruction reads a component.
     let read = format!("{COPY}  framestore[0] %12\n");
     let (_, read) = plan(&read, &[ANY, affine(2, 16)], &PARTS);

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::atomic::{AtomicHow, AtomicWay};
 use super::candidate::Access;
+use super::copies::Apart;
 use super::group::Root;
 use super::how::{AffineAccess, Any, By, How, Stored, lane_wise};
 use super::limits::Limits;
@@ -257,8 +258,16 @@ fn test(versions: &Versions, other: &Segment) -> String {
         parts.push(many(versions.checks.len(), "check"));
     }
     let twice = many(other.steps.len(), "instruction");
-    if versions.apart.is_some() {
-        parts.push("a third version where surfaces are apart".to_owned());
+    match versions.apart {
+        Some((Apart::Surfaces(_), _)) => {
+            parts.push("a third version where surfaces are apart".to_owned());
+        }
+        Some((Apart::Lanes { .. }, _)) => {
+            parts.push(
+                "a third version where no lane is read from where others are stored".to_owned(),
+            );
+        }
+        None => {}
     }
     format!("{}; {twice} in the other", parts.join(", "))
 }

@@ -13,7 +13,9 @@ use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Place;
-use crate::backend::access::{AccessGroup, CopyId, Root, Segment, Step, Versions};
+use crate::backend::access::{
+    AccessGroup, Apart, CopyId, Root, Segment, Step, VEC4_BYTES, Versions,
+};
 use crate::ssa::{Block, Inst, Value};
 
 /// Where the bytes of an access are that is inside.
@@ -197,8 +199,11 @@ impl<'c> LlvmEmitter<'c, '_> {
         to: &End<'c>,
     ) -> EmitResult<()> {
         self.enter(versions, offsets)?;
-        if let Some((places, segment)) = &versions.apart {
-            let apart = self.all_apart(places)?;
+        if let Some((what, segment)) = &versions.apart {
+            let apart = match what {
+                Apart::Surfaces(pairs) => self.all_apart(pairs)?,
+                Apart::Lanes { load, store } => self.lanes_apart(*load, *store)?,
+            };
             let (late, others) = (self.new_block(), self.new_block());
             self.branch_likely(apart, late, others, true)?;
             self.in_version(versions, late, |e| e.segment(segment, to))?;
@@ -248,6 +253,39 @@ impl<'c> LlvmEmitter<'c, '_> {
             });
         }
         all.ok_or_else(|| "nothing that may be apart".into())
+    }
+
+    /// Whether no lane that is loaded has a byte in common with what is stored to lanes side by side. It may say no where they have
+    /// none: 32-bit offsets are compared modulo 2^32.
+    fn lanes_apart(&mut self, load: Inst, store: Inst) -> EmitResult<V<'c>> {
+        let (InsideAddresses::Lanes(from), InsideAddresses::Strided(to)) =
+            (self.version.inside(load)?, self.version.inside(store)?)
+        else {
+            return Err("a copy that is not scattered".into());
+        };
+        let lanes = u32::from(self.ty(self.f.inst(load).args[1]).lanes);
+        let words = self.as_vector(from.words)?.get_type().get_size();
+        let bits = 64 * words / lanes;
+        let ty = self.int(bits).vec_type(lanes);
+        let mut offsets = self.cast_bits(from.words, ty.into())?;
+        let number = |e: &Self, n: u64| e.int(bits).const_int(n, false);
+        if from.shift > 0 {
+            let by = self.splat(number(self, from.shift.into()).into(), lanes as u16)?;
+            offsets = self.op2(I::Shl, offsets, by)?;
+        }
+        // A lane meets the store from one byte less than its length before it to the store's end.
+        let before = VEC4_BYTES - 1;
+        let start = self.offset_const(from.start, from.distance + before)?;
+        let [start, to] = [start, to].map(|p| self.cast(I::PtrToInt, p, self.int(64).into()));
+        let first = self.op2(I::Sub, to?, start?)?;
+        let first = self.resize(first, bits)?;
+        let first = self.splat(first.into(), lanes as u16)?;
+        let distance = self.op2(I::Sub, offsets, first)?;
+        let length = i64::from(lanes) * VEC4_BYTES + before;
+        let length = self.splat(number(self, length as u64).into(), lanes as u16)?;
+        let meets = self.icmp(IntPredicate::ULT, distance, length)?;
+        let meets = self.cast_bits(meets, self.int(lanes).into())?;
+        self.icmp(IntPredicate::EQ, meets, self.int(lanes).const_zero())
     }
 
     /// Whether all bytes of a group are inside, and the offset of the lowest one in the region, or the numbers that the group counts from.
