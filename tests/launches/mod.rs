@@ -442,40 +442,32 @@ fn halves_made_one() {
     }
 }
 
-/// A thread reads all of its lanes before it stores one, also where it stores to what it reads: one lane of one, several, or none.
+/// A thread reads all of its lanes before it stores one, also where the last lane comes from what is stored, to its first and last byte.
 #[test]
 fn lanes_copied_onto_what_they_come_from() {
-    const LANES: usize = 32;
+    const LANES: u32 = 32;
+    /// The first word that is stored.
+    const FIRST: u32 = 4 * 16 + 1;
     for (name, engine) in stop::engines() {
         let program = program(&engine, "bmg-26", "gather");
         let kernel = program.kernel("gather4").unwrap();
-        let mut rng = Rng::new(11);
-        for overlapping in [0, 1, 2, LANES] {
-            let old: Vec<u32> = (0..8 * LANES as u32).collect();
-            // The store writes the first elements of the table.
-            let mut index: Vec<u32> = (0..LANES as u32)
-                .map(|_| LANES as u32 + rng.word_below(LANES as u32))
-                .collect();
-            for _ in 0..overlapping {
-                let lane = rng.word_below(LANES as u32);
-                index[lane as usize] = rng.word_below(LANES as u32);
-            }
-            let memory = engine.memory();
-            let both = memory.alloc_from(&old).unwrap();
-            let index_buffer = memory.alloc_from(&index).unwrap();
-            let launch = Launch::new([LANES as u32, 1, 1])
-                .local([LANES as u32, 1, 1])
-                .arg(0, &both)
-                .arg(1, &both)
-                .arg(2, &index_buffer);
+        let memory = engine.memory();
+        for last in [15, 16, 17, 30, 47, 48, 49] {
+            let old: Vec<u32> = (0..400).collect();
+            let index: Vec<u32> = (51..50 + LANES).chain([last]).collect();
+            let table = memory.alloc_from(&old).unwrap();
+            let numbers = memory.alloc_from(&index).unwrap();
+            let stored = table.part(4 * u64::from(FIRST), u64::from(16 * LANES));
+            let launch = Launch::new([LANES, 1, 1])
+                .local([LANES, 1, 1])
+                .arg(0, &stored.unwrap())
+                .arg(1, &table)
+                .arg(2, &numbers);
             kernel.launch(&launch).unwrap();
             let mut want = old;
-            for (lane, &from) in index.iter().enumerate() {
-                for component in 0..4 {
-                    want[4 * lane + component] = 4 * from + component as u32;
-                }
-            }
-            assert_eq!(both.to_vec_of::<u32>(), want, "{name} {overlapping}");
+            let words = index.iter().flat_map(|&from| 4 * from..4 * from + 4);
+            want.splice(FIRST as usize..(FIRST + 4 * LANES) as usize, words);
+            assert_eq!(table.to_vec_of::<u32>(), want, "{name} {last}");
         }
     }
 }
