@@ -6,7 +6,7 @@ use crate::artifact;
 use crate::backend::OobPolicy;
 use crate::lower::LocalIdShape;
 
-/// X sizes of groups that code is specialised on.
+/// X sizes of groups of two dimensions that code is specialised on.
 const PLANES: [u16; 4] = [8, 16, 32, 64];
 
 impl Kernel {
@@ -22,15 +22,13 @@ impl Kernel {
             && launch.global[0].is_multiple_of(local[0]);
         let ids = if !self.walks_rows() {
             LocalIdShape::General
-        } else if local[1] == 1 && local[2] == 1 {
-            match whole_rows {
-                true => LocalIdShape::FullLine,
-                false => LocalIdShape::Row,
-            }
         } else if whole_rows {
-            plane(local).unwrap_or(LocalIdShape::FullRow)
+            self.numbered(local).unwrap_or(LocalIdShape::FullRow)
+        } else if local[1] == 1 && local[2] == 1 {
+            LocalIdShape::Row
         } else if let Some(row) = self.short_row(launch, local) {
-            plane(local).unwrap_or(LocalIdShape::ShortRows(row))
+            let numbered = self.numbered(local);
+            numbered.unwrap_or(LocalIdShape::ShortRows(row))
         } else {
             LocalIdShape::General
         };
@@ -45,6 +43,19 @@ impl Kernel {
             .into_iter()
             .filter(move |&row| u32::from(row) < simd);
         rows.filter(move |_| oob != OobPolicy::Trap)
+    }
+
+    /// The shape of groups whose threads have their local ids by number. Only code that waits at barriers gains by it, as it would load the
+    /// ids again after each; in other kernels it was measured to change little, and more often for the worse.
+    fn numbered(&self, [x, y, z]: [u32; 3]) -> Option<LocalIdShape> {
+        if self.barriers() == 0 || z != 1 {
+            return None;
+        }
+        if y == 1 {
+            return Some(LocalIdShape::FullLine);
+        }
+        let x = u16::try_from(x).ok().filter(|x| PLANES.contains(x))?;
+        Some(LocalIdShape::Plane(x))
     }
 
     /// Lanes of a row, if every thread has several whole ones.
@@ -72,25 +83,19 @@ impl Kernel {
             let short = self.short_rows(oob).map(LocalIdShape::ShortRows);
             let rows = self.short_rows(oob).map(u16::from);
             let planes = rows.chain(PLANES.into_iter().filter(|&x| u32::from(x) >= self.simd()));
-            let shapes_of_rows = [
-                LocalIdShape::FullLine,
-                LocalIdShape::FullRow,
-                LocalIdShape::Row,
-            ];
-            let shapes_of_rows = shapes_of_rows.into_iter().chain(short);
-            let all = shapes_of_rows.chain(planes.map(LocalIdShape::Plane));
-            shapes = all.map(|s| (s, s.launches())).collect();
+            let line = std::iter::once(LocalIdShape::FullLine);
+            let numbered = line.chain(planes.map(LocalIdShape::Plane));
+            let numbered = numbered.filter(|_| self.barriers() > 0);
+            let shapes_of_rows = [LocalIdShape::FullRow, LocalIdShape::Row]
+                .into_iter()
+                .chain(short)
+                .chain(numbered);
+            shapes = shapes_of_rows.map(|s| (s, s.launches())).collect();
             shapes.push(general);
         }
         let key = |(shape, name)| Some((name, self.disk_key(shape, oob)?));
         shapes.into_iter().filter_map(key).collect()
     }
-}
-
-/// The shape of groups of which the z size is 1 and the x size one of [`PLANES`].
-fn plane([x, _, z]: [u32; 3]) -> Option<LocalIdShape> {
-    let x = u16::try_from(x).ok().filter(|x| PLANES.contains(x))?;
-    (z == 1).then_some(LocalIdShape::Plane(x))
 }
 
 /// The largest divisor of the x size up to 256, or 256 with a partial last group when that is small.

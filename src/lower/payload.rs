@@ -36,7 +36,7 @@ pub enum LocalIdShape {
     /// The lanes of a thread have consecutive x and equal y and z, and every thread has all its lanes: the x size of every group is a
     /// multiple of the SIMD size.
     FullRow,
-    /// Both.
+    /// The same in groups of one dimension, so that a thread's number gives its local ids.
     FullLine,
     /// Every thread has several whole rows of a given number of lanes, of consecutive y and equal z: the x size of every group is this
     /// part of the SIMD size, and the y size a multiple of the rows in a thread.
@@ -98,10 +98,9 @@ impl LocalIdShape {
         let lanes = u32::from(simd).trailing_zeros();
         let number = |low, down, up| FirstId::Number { low, down, up };
         match (self, dim) {
-            (LocalIdShape::General | LocalIdShape::FullRow | LocalIdShape::ShortRows(_), _) => {
-                FirstId::Read
-            }
-            (LocalIdShape::Row | LocalIdShape::FullLine, 0) => number(None, 0, lanes),
+            (LocalIdShape::General | LocalIdShape::FullRow | LocalIdShape::ShortRows(_), _)
+            | (LocalIdShape::Row, 0) => FirstId::Read,
+            (LocalIdShape::FullLine, 0) => number(None, 0, lanes),
             (LocalIdShape::Plane(x), 0 | 1) => {
                 let x = u32::from(x).trailing_zeros();
                 let (threads, rows) = (x.saturating_sub(lanes), lanes.saturating_sub(x));
@@ -353,5 +352,40 @@ fn local_ids(b: &mut super::build::Builder, ids: Ids, byte: u32, ty: Ty) -> Valu
         b.resize(v, ty.lane, false)
     } else {
         b.bitcast(v, ty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The id of a first lane that comes from the thread's number.
+    fn id(first: FirstId, thread: u32) -> Option<u32> {
+        match first {
+            FirstId::Read => None,
+            FirstId::Zero => Some(0),
+            FirstId::Number { low, down, up } => {
+                let bits = low.map_or(u32::MAX, |low| (1 << low) - 1);
+                Some((thread & bits) >> down << up)
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_threads_give_local_ids() {
+        for simd in [1u16, 8, 16, 32] {
+            for thread in 0..1024 / u32::from(simd) {
+                let lane = thread * u32::from(simd);
+                let ids =
+                    |shape: LocalIdShape| [0, 1, 2].map(|dim| id(shape.first(dim, simd), thread));
+                assert_eq!(ids(LocalIdShape::FullLine), [Some(lane), Some(0), Some(0)]);
+                assert_eq!(ids(LocalIdShape::Row), [None, Some(0), Some(0)]);
+                for x in [8, 16, 32, 64] {
+                    let want = [Some(lane % x), Some(lane / x), Some(0)];
+                    let plane = LocalIdShape::Plane(x as u16);
+                    assert_eq!(ids(plane), want, "simd {simd}, x {x}, thread {thread}");
+                }
+            }
+        }
     }
 }

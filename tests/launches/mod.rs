@@ -290,9 +290,8 @@ fn sgemm(
     (c.to_vec_of(), faults.chain([counted]).collect())
 }
 
-/// Groups have code of their own where their lanes lie in rows, in one dimension, or where a thread's number gives its local ids. All
-/// of it does the same as the definition, to the last fault. Short rows that threads do not have as a whole have none, nor have
-/// traps in short rows.
+/// Groups have code of their own where their lanes lie in rows. All of it does the same as the definition, to the last fault. Short
+/// rows that threads do not have as a whole have none, nor have traps in short rows.
 #[test]
 fn shapes_of_groups() {
     let options = EngineOptions {
@@ -320,18 +319,14 @@ fn shapes_of_groups() {
             ([40, 32, 1], [16, 16, 1], report, 3),
             ([64, 30, 1], [16, 16, 1], report, 3),
             ([8, 6, 1], [8, 2, 1], report, 3),
-            // One thread and two of a row, and a last group of fewer rows.
+            // Whole rows of one, two and three threads, in one to three dimensions.
             ([64, 4, 1], [32, 2, 1], report, 4),
-            ([64, 5, 1], [64, 2, 1], report, 5),
-            // Three threads of a row, in one dimension and in two.
-            ([96, 3, 1], [96, 1, 1], report, 6),
-            ([96, 4, 1], [96, 2, 1], report, 7),
-            ([40, 3, 1], [40, 1, 1], report, 8),
-            // Three dimensions.
-            ([16, 8, 2], [16, 4, 2], report, 9),
-            ([8, 8, 2], [8, 4, 2], report, 10),
-            ([32, 2, 2], [32, 2, 2], report, 10),
-            ([16, 6, 1], [16, 2, 1], OobPolicy::Trap, 11),
+            ([64, 5, 1], [64, 2, 1], report, 4),
+            ([96, 3, 1], [96, 1, 1], report, 4),
+            ([32, 2, 2], [32, 2, 2], report, 4),
+            ([40, 3, 1], [40, 1, 1], report, 5),
+            ([16, 8, 2], [16, 4, 2], report, 5),
+            ([16, 6, 1], [16, 2, 1], OobPolicy::Trap, 6),
         ] {
             let ours = sgemm(&engine, &compiled, global, local, oob);
             let want = sgemm(&definition, &interpreted, global, local, oob);
@@ -460,7 +455,7 @@ fn lanes_copied_onto_what_they_come_from() {
             let stored = table.part(4 * u64::from(FIRST), u64::from(16 * LANES));
             let launch = Launch::new([LANES, 1, 1])
                 .local([LANES, 1, 1])
-                .arg(0, &stored.unwrap())
+                .arg(0, stored.unwrap())
                 .arg(1, &table)
                 .arg(2, &numbers);
             kernel.launch(&launch).unwrap();
