@@ -45,17 +45,17 @@ impl Kernel {
         rows.filter(move |_| oob != OobPolicy::Trap)
     }
 
-    /// The shape of groups whose threads have their local ids by number. Only code that waits at barriers gains by it, as it would load the
-    /// ids again after each; in other kernels it was measured to change little, and more often for the worse.
+    /// The shape of groups whose threads have their local ids by number. In two dimensions, only code that waits at barriers gains by it,
+    /// as it would load the ids again after each; in other kernels it was measured to change little, and more often for the worse.
     fn numbered(&self, [x, y, z]: [u32; 3]) -> Option<LocalIdShape> {
-        if self.barriers() == 0 || z != 1 {
+        if z != 1 {
             return None;
         }
         if y == 1 {
             return Some(LocalIdShape::FullLine);
         }
         let x = u16::try_from(x).ok().filter(|x| PLANES.contains(x))?;
-        Some(LocalIdShape::Plane(x))
+        (self.barriers() > 0).then_some(LocalIdShape::Plane(x))
     }
 
     /// Lanes of a row, if every thread has several whole ones.
@@ -83,13 +83,14 @@ impl Kernel {
             let short = self.short_rows(oob).map(LocalIdShape::ShortRows);
             let rows = self.short_rows(oob).map(u16::from);
             let planes = rows.chain(PLANES.into_iter().filter(|&x| u32::from(x) >= self.simd()));
-            let line = std::iter::once(LocalIdShape::FullLine);
-            let numbered = line.chain(planes.map(LocalIdShape::Plane));
-            let numbered = numbered.filter(|_| self.barriers() > 0);
-            let shapes_of_rows = [LocalIdShape::FullRow, LocalIdShape::Row]
-                .into_iter()
-                .chain(short)
-                .chain(numbered);
+            let planes = planes.filter(|_| self.barriers() > 0);
+            let shapes_of_rows = [
+                LocalIdShape::FullLine,
+                LocalIdShape::FullRow,
+                LocalIdShape::Row,
+            ];
+            let shapes_of_rows = shapes_of_rows.into_iter().chain(short);
+            let shapes_of_rows = shapes_of_rows.chain(planes.map(LocalIdShape::Plane));
             shapes = shapes_of_rows.map(|s| (s, s.launches())).collect();
             shapes.push(general);
         }

@@ -241,7 +241,7 @@ fn the_command_shows_the_cache() {
         |more: &[&str]| command(&[&["cache", "why", zebin, "--kernel", "saxpy"], more].concat());
     let (_, text) = why(&[]);
     let none = "not in the cache, which has none\n";
-    assert_eq!(text.matches(none).count(), 1 + 5, "{text}");
+    assert_eq!(text.matches(none).count(), 1 + 6, "{text}");
     assert_eq!(saxpy(&["--no-cache"]), "miss");
     assert_eq!(saxpy(&[]), "miss");
     assert_eq!(saxpy(&["--no-cache"]), "miss");
