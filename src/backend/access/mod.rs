@@ -33,6 +33,8 @@ mod versions;
 #[cfg(test)]
 mod check_tests;
 #[cfg(test)]
+mod copies_tests;
+#[cfg(test)]
 mod scaled_tests;
 #[cfg(test)]
 mod tests;
