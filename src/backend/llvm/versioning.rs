@@ -279,7 +279,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let [start, to] = [start, to].map(|p| self.cast(I::PtrToInt, p, self.int(64).into()));
         let first = self.op2(I::Sub, to?, start?)?;
         let first = self.resize(first, bits)?;
-        let first = self.splat(first.into(), lanes as u16)?;
+        let first = self.splat(first, lanes as u16)?;
         let distance = self.op2(I::Sub, offsets, first)?;
         let length = i64::from(lanes) * VEC4_BYTES + before;
         let length = self.splat(number(self, length as u64).into(), lanes as u16)?;
