@@ -25,11 +25,11 @@ pub const SURFACES: usize = 256;
 /// them, all of the same shape, before they return. Code that is called for all threads of a
 /// group may also let those go on by itself that wait at barriers, and return when all are finished.
 ///
-/// It is called by [`crate::enter`], as on x86-64 it needs a stack of an alignment that callers do not have ([`STACK_ALIGN`]).
+/// It is called by [`crate::enter`], which aligns the stack ([`STACK_ALIGN`]).
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
 
-/// Before the call of an [`Entry`] on x86-64, the stack pointer is a multiple of this: the length of the widest vectors, so that those that
-/// are spilled do not cross lines of the cache.
+/// Before the call of an [`Entry`] on x86-64 and Unix, the stack pointer is a multiple of this: the length of the widest vectors, so that
+/// those that are spilled do not cross lines of the cache. Calling conventions promise 16.
 pub const STACK_ALIGN: u32 = 64;
 
 /// Result of [`Entry`].

@@ -371,9 +371,9 @@ mod tests {
                 LocalIdShape::FullRow,
                 LocalIdShape::ShortRows(8),
                 LocalIdShape::ShortRows(16),
-                LocalIdShape::FullLine,
-                LocalIdShape::Plane(16),
-                LocalIdShape::Plane(32),
+                LocalIdShape::Full1d,
+                LocalIdShape::Full2d(16),
+                LocalIdShape::Full2d(32),
             ] {
                 let mut codegen = codegen();
                 codegen.oob = oob;

@@ -46,9 +46,9 @@ impl Linked {
         }
         let lanes = |simd: u16| match shape {
             LocalIdShape::Row => LocalIdLayout::Rows,
-            LocalIdShape::FullRow | LocalIdShape::FullLine => LocalIdLayout::FullRows,
-            LocalIdShape::Plane(x) if x >= simd => LocalIdLayout::FullRows,
-            LocalIdShape::General | LocalIdShape::ShortRows(_) | LocalIdShape::Plane(_) => {
+            LocalIdShape::FullRow | LocalIdShape::Full1d => LocalIdLayout::FullRows,
+            LocalIdShape::Full2d(x) if x >= simd => LocalIdLayout::FullRows,
+            LocalIdShape::General | LocalIdShape::ShortRows(_) | LocalIdShape::Full2d(_) => {
                 LocalIdLayout::Any
             }
         };

@@ -6,8 +6,8 @@ use crate::artifact;
 use crate::backend::OobPolicy;
 use crate::lower::LocalIdShape;
 
-/// X sizes of groups of two dimensions that code is specialised on.
-const PLANES: [u16; 4] = [8, 16, 32, 64];
+/// X sizes of groups of two dimensions that code is specialised on: powers of two.
+const X_SIZES: [u16; 4] = [8, 16, 32, 64];
 
 impl Kernel {
     /// Size of a launch's groups, and which specialisation it runs.
@@ -23,12 +23,12 @@ impl Kernel {
         let ids = if !self.walks_rows() {
             LocalIdShape::General
         } else if whole_rows {
-            self.numbered(local).unwrap_or(LocalIdShape::FullRow)
+            self.by_number(local).unwrap_or(LocalIdShape::FullRow)
         } else if local[1] == 1 && local[2] == 1 {
             LocalIdShape::Row
         } else if let Some(row) = self.short_row(launch, local) {
-            let numbered = self.numbered(local);
-            numbered.unwrap_or(LocalIdShape::ShortRows(row))
+            let by_number = self.by_number(local);
+            by_number.unwrap_or(LocalIdShape::ShortRows(row))
         } else {
             LocalIdShape::General
         };
@@ -45,17 +45,17 @@ impl Kernel {
         rows.filter(move |_| oob != OobPolicy::Trap)
     }
 
-    /// The shape of groups whose threads have their local ids by number. In two dimensions, only code that waits at barriers gains by it,
+    /// The shape of groups in which a thread's number gives its local ids, where there is code for it. All threads have whole rows. In two dimensions, only code that waits at barriers gains by it,
     /// as it would load the ids again after each; in other kernels it was measured to change little, and more often for the worse.
-    fn numbered(&self, [x, y, z]: [u32; 3]) -> Option<LocalIdShape> {
+    fn by_number(&self, [x, y, z]: [u32; 3]) -> Option<LocalIdShape> {
         if z != 1 {
             return None;
         }
         if y == 1 {
-            return Some(LocalIdShape::FullLine);
+            return Some(LocalIdShape::Full1d);
         }
-        let x = u16::try_from(x).ok().filter(|x| PLANES.contains(x))?;
-        (self.barriers() > 0).then_some(LocalIdShape::Plane(x))
+        let x = u16::try_from(x).ok().filter(|x| X_SIZES.contains(x))?;
+        (self.barriers() > 0).then_some(LocalIdShape::Full2d(x))
     }
 
     /// Lanes of a row, if every thread has several whole ones.
@@ -82,15 +82,16 @@ impl Kernel {
         if self.walks_rows() {
             let short = self.short_rows(oob).map(LocalIdShape::ShortRows);
             let rows = self.short_rows(oob).map(u16::from);
-            let planes = rows.chain(PLANES.into_iter().filter(|&x| u32::from(x) >= self.simd()));
-            let planes = planes.filter(|_| self.barriers() > 0);
+            let wide = |&x: &u16| u32::from(x) >= self.simd();
+            let x_sizes = rows.chain(X_SIZES.into_iter().filter(wide));
+            let x_sizes = x_sizes.filter(|_| self.barriers() > 0);
             let shapes_of_rows = [
-                LocalIdShape::FullLine,
+                LocalIdShape::Full1d,
                 LocalIdShape::FullRow,
                 LocalIdShape::Row,
             ];
             let shapes_of_rows = shapes_of_rows.into_iter().chain(short);
-            let shapes_of_rows = shapes_of_rows.chain(planes.map(LocalIdShape::Plane));
+            let shapes_of_rows = shapes_of_rows.chain(x_sizes.map(LocalIdShape::Full2d));
             shapes = shapes_of_rows.map(|s| (s, s.launches())).collect();
             shapes.push(general);
         }

@@ -37,26 +37,27 @@ pub enum LocalIdShape {
     /// multiple of the SIMD size.
     FullRow,
     /// The same in groups of one dimension, so that a thread's number gives its local ids.
-    FullLine,
+    Full1d,
     /// Every thread has several whole rows of a given number of lanes, of consecutive y and equal z: the x size of every group is this
     /// part of the SIMD size, and the y size a multiple of the rows in a thread.
     ShortRows(u8),
-    /// Every group has this x size (8, 16, 32 or 64) and the z size 1, so a thread's number gives its local ids. The lanes of a thread
+    /// Every group has this x size, a power of two, and the z size 1, so that a thread's number gives its local ids. The lanes of a thread
     /// lie as for `FullRow`, or if the x size is below the SIMD size, as for `ShortRows`.
-    Plane(u16),
+    Full2d(u16),
 }
 
-/// The local ids of a thread's first lane in a dimension.
+/// Where the local id of a thread's first lane comes from, in one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FirstId {
-    /// Read from the thread's ids.
-    Read,
+    /// The thread's table of local ids.
+    Table,
+    /// It is 0.
     Zero,
-    /// The thread's number, of which `low` bits count, without those below `down`, shifted up.
+    /// The thread's number in its group: as many low bits as `low` says, or all, shifted right by `right` and then left by `left`.
     Number {
         low: Option<u32>,
-        down: u32,
-        up: u32,
+        right: u32,
+        left: u32,
     },
 }
 
@@ -67,11 +68,12 @@ impl LocalIdShape {
             LocalIdShape::General => "other launches",
             LocalIdShape::Row => "rows of local ids",
             LocalIdShape::FullRow => "full rows of local ids",
-            LocalIdShape::FullLine => "full rows of local ids, groups of one dimension",
-            LocalIdShape::Plane(8) => "groups of 8 by any number of work-items",
-            LocalIdShape::Plane(16) => "groups of 16 by any number of work-items",
-            LocalIdShape::Plane(32) => "groups of 32 by any number of work-items",
-            LocalIdShape::Plane(_) => "groups of 64 by any number of work-items",
+            LocalIdShape::Full1d => "full rows of local ids, groups of one dimension",
+            LocalIdShape::Full2d(8) => "groups of 8 by any number of work-items",
+            LocalIdShape::Full2d(16) => "groups of 16 by any number of work-items",
+            LocalIdShape::Full2d(32) => "groups of 32 by any number of work-items",
+            LocalIdShape::Full2d(64) => "groups of 64 by any number of work-items",
+            LocalIdShape::Full2d(_) => "groups of two dimensions",
             LocalIdShape::ShortRows(8) => "rows of 8 local ids",
             LocalIdShape::ShortRows(16) => "rows of 16 local ids",
             LocalIdShape::ShortRows(_) => "short rows of local ids",
@@ -83,7 +85,7 @@ impl LocalIdShape {
         match self {
             // A row of no lanes would be none.
             LocalIdShape::ShortRows(row) if row > 0 => Some(row as u16),
-            LocalIdShape::Plane(x) if x > 0 && x < simd => Some(x),
+            LocalIdShape::Full2d(x) if x > 0 && x < simd => Some(x),
             _ => None,
         }
     }
@@ -96,16 +98,15 @@ impl LocalIdShape {
     /// Where the local id of a thread's first lane comes from. SIMD sizes are powers of two.
     fn first(self, dim: u8, simd: u16) -> FirstId {
         let lanes = u32::from(simd).trailing_zeros();
-        let number = |low, down, up| FirstId::Number { low, down, up };
+        let number = |low, right, left| FirstId::Number { low, right, left };
         match (self, dim) {
             (LocalIdShape::General | LocalIdShape::FullRow | LocalIdShape::ShortRows(_), _)
-            | (LocalIdShape::Row, 0) => FirstId::Read,
-            (LocalIdShape::FullLine, 0) => number(None, 0, lanes),
-            (LocalIdShape::Plane(x), 0 | 1) => {
+            | (LocalIdShape::Row, 0) => FirstId::Table,
+            (LocalIdShape::Full1d, 0) => number(None, 0, lanes),
+            (LocalIdShape::Full2d(x), 0 | 1) => {
                 let x = u32::from(x).trailing_zeros();
                 let (threads, rows) = (x.saturating_sub(lanes), lanes.saturating_sub(x));
                 match dim {
-                    0 if threads == 0 => FirstId::Zero,
                     0 => number(Some(threads), 0, lanes),
                     _ => number(None, threads, rows),
                 }
@@ -274,7 +275,7 @@ impl Ids {
     /// The first lane's.
     fn first(self, b: &mut super::build::Builder) -> Value {
         match self.shape.first(self.dim, self.simd) {
-            FirstId::Read => {
+            FirstId::Table => {
                 let input = Input::LocalId {
                     dim: self.dim,
                     lane: 0,
@@ -282,16 +283,16 @@ impl Ids {
                 b.op(Op::Input(input), vec![], Ty::scalar(Lane::I16))
             }
             FirstId::Zero => b.bits(Lane::I16, 0),
-            FirstId::Number { low, down, up } => {
+            FirstId::Number { low, right, left } => {
                 let mut id = b.op(Op::Input(Input::Thread), vec![], Ty::I32);
                 if let Some(low) = low {
                     id = b.bin_imm(BinOp::And, id, (1 << low) - 1);
                 }
-                if down > 0 {
-                    id = b.bin_imm(BinOp::LShr, id, down.into());
+                if right > 0 {
+                    id = b.bin_imm(BinOp::LShr, id, right.into());
                 }
-                if up > 0 {
-                    id = b.bin_imm(BinOp::Shl, id, up.into());
+                if left > 0 {
+                    id = b.bin_imm(BinOp::Shl, id, left.into());
                 }
                 b.resize(id, Lane::I16, false)
             }
@@ -357,33 +358,76 @@ fn local_ids(b: &mut super::build::Builder, ids: Ids, byte: u32, ty: Ty) -> Valu
 
 #[cfg(test)]
 mod tests {
+    use super::super::build::Builder;
     use super::*;
+    use crate::ssa::eval::{ElementAddr, Inputs, Memory, Outcome, Thread, run};
 
-    /// The id of a first lane that comes from the thread's number.
-    fn id(first: FirstId, thread: u32) -> Option<u32> {
-        match first {
-            FirstId::Read => None,
-            FirstId::Zero => Some(0),
-            FirstId::Number { low, down, up } => {
-                let bits = low.map_or(u32::MAX, |low| (1 << low) - 1);
-                Some((thread & bits) >> down << up)
-            }
+    /// No memory: only the thread's frame is written.
+    struct Nothing;
+
+    impl Memory for Nothing {
+        fn load(&mut self, _: ElementAddr, _: u32) -> Option<u64> {
+            None
+        }
+
+        fn store(&mut self, _: ElementAddr, _: u32, _: u64) {}
+
+        fn atomic(&mut self, _: ElementAddr, _: u32, _: &mut dyn FnMut(u64) -> u64) -> Option<u64> {
+            None
         }
     }
 
+    /// What lowered code has for the local ids of a thread's lanes, where its table says nothing of use.
+    fn lowered(shape: LocalIdShape, simd: u16, number: u32) -> Vec<[u16; 3]> {
+        let mut b = Builder::new("ids", simd);
+        let body = b.block();
+        b.jump(body);
+        b.switch_to(body);
+        for dim in 0..3 {
+            let ids = Ids {
+                dim,
+                lane: 0,
+                simd,
+                shape,
+            };
+            let v = local_ids(&mut b, ids, 0, Ty::vector(Lane::I16, simd));
+            b.effect(Op::FrameStore(u32::from(dim) * 64), vec![v]);
+        }
+        b.ret();
+        let f = b.finish(body, 192).unwrap();
+        let inputs = Inputs {
+            local_ids: [[0xdead; 32]; 3],
+            thread: number,
+            ..Inputs::default()
+        };
+        let mut thread = Thread::new(&f);
+        assert_eq!(
+            run(&f, &inputs, &mut thread, &mut Nothing, 1000),
+            Outcome::Done
+        );
+        let id = |dim: usize, lane: usize| {
+            let at = dim * 64 + 2 * lane;
+            u16::from_le_bytes([thread.frame[at], thread.frame[at + 1]])
+        };
+        let lanes = 0..usize::from(simd);
+        lanes
+            .map(|lane| [0, 1, 2].map(|dim| id(dim, lane)))
+            .collect()
+    }
+
     #[test]
-    fn numbers_of_threads_give_local_ids() {
-        for simd in [1u16, 8, 16, 32] {
-            for thread in 0..1024 / u32::from(simd) {
-                let lane = thread * u32::from(simd);
-                let ids =
-                    |shape: LocalIdShape| [0, 1, 2].map(|dim| id(shape.first(dim, simd), thread));
-                assert_eq!(ids(LocalIdShape::FullLine), [Some(lane), Some(0), Some(0)]);
-                assert_eq!(ids(LocalIdShape::Row), [None, Some(0), Some(0)]);
+    fn a_threads_number_gives_its_local_ids() {
+        for simd in [8u16, 16, 32] {
+            for thread in (0..1024 / u32::from(simd)).step_by(5) {
+                let ids = |x: u32| -> Vec<[u16; 3]> {
+                    let first = thread * u32::from(simd);
+                    let items = first..first + u32::from(simd);
+                    items.map(|n| [(n % x) as u16, (n / x) as u16, 0]).collect()
+                };
+                assert_eq!(lowered(LocalIdShape::Full1d, simd, thread), ids(1024));
                 for x in [8, 16, 32, 64] {
-                    let want = [Some(lane % x), Some(lane / x), Some(0)];
-                    let plane = LocalIdShape::Plane(x as u16);
-                    assert_eq!(ids(plane), want, "simd {simd}, x {x}, thread {thread}");
+                    let ours = lowered(LocalIdShape::Full2d(x as u16), simd, thread);
+                    assert_eq!(ours, ids(x), "SIMD{simd}, x size {x}, thread {thread}");
                 }
             }
         }

@@ -290,8 +290,8 @@ fn sgemm(
     (c.to_vec_of(), faults.chain([counted]).collect())
 }
 
-/// Groups have code of their own where their lanes lie in rows, or in one dimension. All of it does the same as the definition, to the last fault. Short
-/// rows that threads do not have as a whole have none, nor have traps in short rows.
+/// Groups have code of their own where their lanes lie in rows, or in one dimension. All of it does the same as the definition, to the
+/// last fault. There is none for short rows that threads do not have as a whole, nor for traps in short rows.
 #[test]
 fn shapes_of_groups() {
     let options = EngineOptions {

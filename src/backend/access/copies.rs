@@ -9,7 +9,7 @@ use super::consts;
 use super::place::Place;
 use super::plan::Planner;
 use super::strided::StridedKind;
-use crate::ssa::{Function, Inst, Op, Space, Value, ValueDef};
+use crate::ssa::{Function, Inst, MemAccess, Op, Space, Value, ValueDef};
 
 /// Bytes of a lane, which is one vector.
 pub(in crate::backend) const VEC4_BYTES: i64 = 16;
@@ -111,47 +111,42 @@ impl Planner<'_> {
     /// What must be apart for no store of these instructions to write where their scattered copies come from; `None` where there are no
     /// such copies, or no test can tell.
     pub(super) fn copies_apart(&self, insts: &[Inst]) -> Option<Apart> {
-        let f = self.f;
-        let (mut from, mut to) = (Vec::new(), Vec::new());
-        let (mut scattered, mut stores) = (None, 0);
+        let (mut loads, mut stores) = (Vec::new(), Vec::new());
         for &i in insts {
-            let data = f.inst(i);
-            let (list, access) = match data.op {
-                Op::Load(access) if self.scattered_copy(i).is_some() => (&mut from, access),
-                Op::Store(access) => (&mut to, access),
+            match self.f.inst(i).op {
+                Op::Load(access) if self.scattered_copy(i).is_some() => loads.push((i, access)),
+                Op::Store(access) => stores.push((i, access)),
                 ref op if op.has_effect() && !matches!(op, Op::Load(_)) => return None,
-                _ => continue,
-            };
-            let index = match (access.space, &data.op) {
-                (Space::Surface, _) => consts::scalar(f, data.args[2])?,
-                (space, Op::Load(_)) if space.is_flat() && scattered.is_none() => {
-                    scattered = Some(self.copies.get(self.scattered_copy(i)?.0)?);
-                    continue;
-                }
-                (space, Op::Store(_)) if space.is_flat() => {
-                    stores += 1;
-                    continue;
-                }
-                _ => return None,
-            };
-            let place = Place::Surface(index as u8);
-            if !list.contains(&place) {
-                list.push(place);
+                _ => {}
             }
         }
-        if let Some(copied) = scattered {
-            let ([load], [store]) = (copied.loads.as_slice(), copied.stores.as_slice()) else {
-                return None;
-            };
-            let (load, store) = (load.inst, store.inst);
-            let alone = from.is_empty() && to.is_empty() && stores == 1;
+        if let (&[(load, from)], &[(store, to)]) = (loads.as_slice(), stores.as_slice())
+            && from.space.is_flat()
+            && to.space.is_flat()
+        {
+            let copied = self.copies.get(self.scattered_copy(load)?.0)?;
+            let alone = copied.loads.len() == 1 && copied.last == store;
             return alone.then_some(Apart::Lanes { load, store });
         }
+        let surfaces = |accesses: &[(Inst, MemAccess)]| -> Option<Vec<Place>> {
+            let place = |&(i, access): &(Inst, MemAccess)| match access.space {
+                Space::Surface => {
+                    let index = consts::scalar(self.f, self.f.inst(i).args[2])?;
+                    Some(Place::Surface(index as u8))
+                }
+                _ => None,
+            };
+            let mut places: Vec<Place> = accesses.iter().map(place).collect::<Option<_>>()?;
+            let mut seen = FxHashSet::default();
+            places.retain(|&place| seen.insert(place));
+            Some(places)
+        };
+        let (from, to) = (surfaces(&loads)?, surfaces(&stores)?);
         let pairs = from
             .iter()
             .flat_map(|&a| to.iter().map(move |&b| (a, b)))
             .collect::<Vec<_>>();
-        let known = stores == 0 && !pairs.is_empty() && pairs.iter().all(|(a, b)| a != b);
+        let known = !pairs.is_empty() && pairs.iter().all(|(a, b)| a != b);
         known.then_some(Apart::Surfaces(pairs))
     }
 

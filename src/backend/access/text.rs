@@ -263,9 +263,7 @@ fn test(versions: &Versions, other: &Segment) -> String {
             parts.push("a third version where surfaces are apart".to_owned());
         }
         Some((Apart::Lanes { .. }, _)) => {
-            parts.push(
-                "a third version where no lane is read from where others are stored".to_owned(),
-            );
+            parts.push("a third version where no load overlaps the store".to_owned());
         }
         None => {}
     }

@@ -386,11 +386,8 @@ fn is_small_id(f: &Function, v: Value) -> bool {
         return false;
     };
     let id = |v: Value| {
-        f.def_inst(v).is_some_and(|d| {
-            let is_id = |d: &InstData| matches!(d.op, Op::Input(Input::LocalId { .. }));
-            d.op == Op::Splat
-                && (f.def_inst(d.args[0]).is_some_and(is_id) || most(f, d.args[0]) <= MAX_LOCAL_ID)
-        })
+        f.def_inst(v)
+            .is_some_and(|d| d.op == Op::Splat && most(f, d.args[0]) <= MAX_LOCAL_ID)
     };
     let step = |v: Value| {
         f.def_inst(v)
