@@ -15,7 +15,7 @@
 //! | [`backend`] | a function | machine code |
 //!
 //! [`isa`] has the table of instructions, [`limits`] every bound on input, [`lines`] the tables from machine code to lines of
-//! vISA and of its source, [`steps`] how long compilation takes. Running compiled code is the
+//! vISA and of its source, [`schedule`] the order of straight-line code, [`steps`] how long compilation takes. Running compiled code is the
 //! crate `visa_runtime`, which knows no compiler.
 //!
 //! Kernels are untrusted input: they end in a result, a typed [`Error`] or a [`FaultRecord`].
@@ -36,6 +36,7 @@ pub mod lines;
 pub mod lower;
 pub mod module;
 pub mod passes;
+pub mod schedule;
 pub mod ssa;
 pub mod steps;
 pub mod valid;

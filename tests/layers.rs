@@ -14,6 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("isa", &[]),
     ("lines", &[]),
     ("steps", &[]),
+    ("schedule", &[]),
     ("module", &["isa", "limits", "lines"]),
     ("front", &["module", "isa", "limits"]),
     ("container", &["isa", "limits"]),
@@ -21,8 +22,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("interp", &["valid", "module", "isa", "limits"]),
     ("ssa", &["isa"]),
     ("lower", &["valid", "module", "isa", "ssa", "limits"]),
-    ("passes", &["ssa", "steps"]),
-    ("backend", &["ssa", "isa", "limits", "lines", "steps"]),
+    ("passes", &["schedule", "ssa", "steps"]),
+    (
+        "backend",
+        &["ssa", "isa", "limits", "lines", "schedule", "steps"],
+    ),
     ("artifact", &["ssa", "isa", "lines"]),
     (
         "engine",

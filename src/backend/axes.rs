@@ -210,9 +210,9 @@ axes! {
             Full = "full": "with backtracking",
         }
         order: Order = Auto, "order", "WAY", "Order of instructions in straight-line code" {
-            Auto = "auto": "on cranelift, `interleaved` in blocks with many vector operations, some of which take several cycles, if codegen is `speed`; LLVM has an order of its own",
-            Given = "given": "as the optimiser leaves it (cranelift only)",
-            Interleaved = "interleaved": "dependence chains side by side, as many as there are registers for (cranelift only)",
+            Auto = "auto": "`interleaved` in code with many vector operations, enough of which take several cycles, if codegen is `speed`",
+            Given = "given": "as passes and optimiser leave it",
+            Interleaved = "interleaved": "dependence chains side by side, as many as there are registers for; LLVM may order them again",
         }
         prefetch: Prefetch = Auto, "prefetch", "WAY", "Software prefetch of what this thread and the next ones will load" {
             Auto = "auto": "`streams` on llvm, `none` on cranelift, which has no such instruction",

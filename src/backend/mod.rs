@@ -40,6 +40,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::lines::LineTable;
+use crate::schedule::Vectors;
 use crate::ssa::{Function, Remark};
 
 /// Added to the exponent of [`FScale`](crate::ssa::BinOp::FScale) by code generators without an instruction for it, it leaves the
@@ -205,6 +206,18 @@ pub trait Backend: Send + Sync {
     /// [`BackendError::Environment`] when nothing can be compiled.
     fn prepare(&self) -> Result<(), BackendError> {
         Ok(())
+    }
+
+    /// Whether [`FScale`](crate::ssa::BinOp::FScale) takes every exponent in code made with these options.
+    fn scales_by_any(&self, options: &CodegenOptions) -> bool {
+        let _ = options;
+        false
+    }
+
+    /// The vector registers of a code generator that keeps the order of operations, if they shall be put in order.
+    fn interleaves(&self, options: &CodegenOptions) -> Option<Vectors> {
+        let _ = options;
+        None
     }
 
     /// What to try instead of options that code could not be generated with, each with its name, the best first.

@@ -170,7 +170,7 @@ fn llvm(_: Cpu) -> Result<Box<dyn Backend>, BackendError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::axes::{Choice, Order, VectorWidth};
+    use super::super::axes::{Choice, RegAlloc, VectorWidth};
     use super::*;
 
     #[test]
@@ -245,15 +245,15 @@ mod tests {
         };
         let llvm = refusal(BackendKind::Llvm.into()).unwrap();
         assert!(llvm.contains("backend cranelift"), "{llvm}");
-        let ordered = Strategy::default().tuned(|t| t.order = Order::Given);
+        let one_pass = Strategy::default().tuned(|t| t.regalloc = RegAlloc::Fast);
         let plain = refusal(Strategy::default());
         if cfg!(feature = "llvm-codegen") {
             assert_eq!(plain, None);
             let better = Strategy::default().upgraded().unwrap();
             assert_eq!(better, BackendKind::Llvm.into());
-            assert!(refusal(ordered).unwrap().contains("--order auto"));
+            assert!(refusal(one_pass).unwrap().contains("--regalloc auto"));
         } else {
-            for refused in [plain, refusal(ordered)] {
+            for refused in [plain, refusal(one_pass)] {
                 assert!(refused.unwrap().contains("--features llvm"));
             }
         }

@@ -1,8 +1,6 @@
 //! Which tunings this machine and the code generators can honour.
 
-use super::axes::{
-    BackendKind, CodegenEffort, Cpu, Order, Prefetch, RegAlloc, Tuning, VectorWidth,
-};
+use super::axes::{BackendKind, CodegenEffort, Cpu, Prefetch, RegAlloc, Tuning, VectorWidth};
 
 impl Cpu {
     /// The first feature of the level that this machine does not have.
@@ -97,11 +95,6 @@ impl Tuning {
                 ));
             }
         }
-        if backend == BackendKind::Llvm && self.order != Order::Auto {
-            return Err(
-                "has an order of its own: use --order auto, or the backend cranelift".to_owned(),
-            );
-        }
         if backend == BackendKind::Cranelift && self.prefetch == Prefetch::Streams {
             return Err(
                 "has no instruction that fetches ahead: use --prefetch auto, or the backend llvm"
@@ -124,6 +117,7 @@ impl Tuning {
 
 #[cfg(test)]
 mod tests {
+    use super::super::axes::Order;
     use super::*;
 
     fn refusal(backend: BackendKind, tuning: Tuning) -> Option<String> {
@@ -152,8 +146,6 @@ mod tests {
             ..Tuning::default()
         };
         for (backend, tuning, part) in [
-            (Llvm, ordered(Order::Given), "--order auto"),
-            (Llvm, ordered(Order::Interleaved), "cranelift"),
             (Cranelift, fetched, "--prefetch auto"),
             (Cranelift, width(VectorWidth::Bits256), "128 bits"),
             (Cranelift, width(VectorWidth::Bits512), "llvm"),
@@ -169,6 +161,8 @@ mod tests {
             (Llvm, width(VectorWidth::Bits128)),
             (Cranelift, ordered(Order::Given)),
             (Cranelift, ordered(Order::Interleaved)),
+            (Llvm, ordered(Order::Given)),
+            (Llvm, ordered(Order::Interleaved)),
             (Cranelift, regalloc(Speed, RegAlloc::Fast)),
             (Cranelift, regalloc(None, RegAlloc::Full)),
             (Llvm, regalloc(None, RegAlloc::Fast)),

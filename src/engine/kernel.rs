@@ -222,7 +222,7 @@ impl Kernel {
     pub(super) fn optimised(
         &self,
         shape: LocalIdShape,
-        backend: &str,
+        backend: &dyn Backend,
         oob: OobPolicy,
     ) -> Result<ssa::Function, Error> {
         let lowering = step("lowering", "lower");
@@ -234,7 +234,10 @@ impl Kernel {
         };
         verify(&f).map_err(|e| internal(format!("lowering made malformed SSA: {}", e[0])))?;
         let mut options = self.parts().engine.0.options.passes.clone();
-        match merge_splits(&self.parts().engine.0.options.strategy, backend, oob) {
+        let codegen = self.codegen(oob);
+        options.any_exponent = backend.scales_by_any(&codegen);
+        options.interleave = backend.interleaves(&codegen);
+        match merge_splits(&self.parts().engine.0.options.strategy, backend.name(), oob) {
             Some(splits) => options.merge_splits = splits,
             None => drop(options.disabled.insert("merge-splits")),
         }
@@ -254,7 +257,7 @@ impl Kernel {
         if optimised {
             self.optimised(
                 LocalIdShape::General,
-                self.parts().engine.0.identity.name,
+                self.parts().engine.0.backend.as_ref(),
                 OobPolicy::default(),
             )
         } else {
@@ -372,7 +375,7 @@ impl Kernel {
         shape: LocalIdShape,
         codegen: &CodegenOptions,
     ) -> Result<Artifact, Error> {
-        let f = self.optimised(shape, backend.identity().name, codegen.oob)?;
+        let f = self.optimised(shape, backend, codegen.oob)?;
         let (object, plainer) = or_plainer(backend, codegen, |o| backend.compile(&f, o))?;
         let meta = KernelMeta {
             frame_bytes: f.frame_bytes,

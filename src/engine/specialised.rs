@@ -87,9 +87,9 @@ impl Kernel {
     pub fn specialised(&self, launch: Option<&Launch>) -> Result<Specialised, Error> {
         let shape = launch.map_or(LocalIdShape::General, |launch| self.groups_of(launch).1);
         let oob = launch.map_or(OobPolicy::default(), |launch| launch.oob);
-        let ssa = self.optimised(shape, self.parts().engine.0.identity.name, oob)?;
-        let codegen = self.codegen(oob);
         let backend = self.parts().engine.0.backend.as_ref();
+        let ssa = self.optimised(shape, backend, oob)?;
+        let codegen = self.codegen(oob);
         let (made, _) = or_plainer(backend, &codegen, |o| backend.explain(&ssa, o))?;
         let lines = made.object.lines.with_source(self.sources()?);
         let plan = made.plan.as_ref().map(|plan| plan.lines(&ssa));

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::merge_splits::{self, MergeSplits};
 use super::{
     accumulators, cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce,
-    division, dot_products, fold, gvn, half_calls, if_convert, inductions, join_stores, masks,
-    one_lane, registers, row_split, shape, strip_mine, strip_start, suspend, uniform,
-    vector_combine,
+    division, dot_products, exponents, fold, gvn, half_calls, if_convert, inductions, interleave,
+    join_stores, masks, one_lane, registers, row_split, shape, strip_mine, strip_start, suspend,
+    uniform, vector_combine,
 };
+use crate::schedule::Vectors;
 use crate::ssa::{Function, VerifyError, verify};
 use crate::steps::step;
 
@@ -46,8 +47,19 @@ pub const PASSES: &[(&str, Pass)] = &[
         false => strip_start::run(f, options.always_strip),
     }),
     ("split-rows", |f, _| row_split::run(f)),
+    ("exponents", |f, _| exponents::run(f)),
     ("shape", |f, _| shape::run(f)),
+    ("interleave", |f, options| {
+        interleave::run(f, options.interleave.unwrap_or(WIDE))
+    }),
 ];
+
+/// Vectors of AVX-512.
+const WIDE: Vectors = Vectors {
+    bits: 512,
+    registers: 32,
+    all: false,
+};
 
 /// Passes that make the form that backends expect, which cannot be switched off. They leave functions alone that have it.
 pub const MANDATORY: &[(&str, Pass)] = &[("suspend", |f, _| suspend::run(f))];
@@ -95,6 +107,7 @@ pub const ORDER: &[&str] = &[
     "merge-splits",
     "strip-start",
     "split-rows",
+    "exponents",
     // What it looks for, `suspend` saves across barriers.
     "check-init",
     "suspend",
@@ -104,6 +117,7 @@ pub const ORDER: &[&str] = &[
     "check-races",
     "check-aligned",
     "check-buffers",
+    "interleave",
 ];
 
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
@@ -148,6 +162,11 @@ pub struct PassOptions {
     pub if_convert: bool,
     /// Which accesses the pass `merge-splits` merges; engines choose it by their strategies.
     pub merge_splits: MergeSplits,
+    /// The code generator has an instruction for [`FScale`](crate::ssa::BinOp::FScale) that takes every exponent, so the pass `exponents` has
+    /// something to do.
+    pub any_exponent: bool,
+    /// The registers of a code generator that keeps the order of operations, for the pass `interleave`; none for others.
+    pub interleave: Option<Vectors>,
     /// The pass `strip-start` changes functions that do not gain by it, too: for tests, as those that gain are large.
     pub always_strip: bool,
     /// Accesses to device memory are checked against its buffers, and addresses for the alignment that the hardware needs. The passes
@@ -167,6 +186,8 @@ impl Default for PassOptions {
             verify: cfg!(debug_assertions),
             if_convert: false,
             merge_splits: MergeSplits::All,
+            any_exponent: false,
+            interleave: None,
             always_strip: false,
             check_buffers: false,
             check_races: false,
@@ -250,6 +271,8 @@ fn run_wanted(
             "check-aligned" | "check-buffers" => options.check_buffers,
             "check-races" => options.check_races,
             "check-init" => options.check_init,
+            "exponents" => options.any_exponent,
+            "interleave" => options.interleave.is_some(),
             _ => true,
         };
         asked && !options.disabled.contains(name)

@@ -68,6 +68,12 @@ pub fn binary(op: BinOp, lane: Lane, a: u64, b: u64) -> u64 {
 
 /// [`BinOp::FScale`] of one lane. A double holds the product, so that it is rounded once.
 pub(crate) fn scale(a: f32, n: f32) -> f32 {
+    match n {
+        f32::INFINITY if a.is_nan() => return n,
+        f32::NEG_INFINITY if a.is_nan() => return 0.0,
+        n if n.is_nan() && !a.is_nan() => return n + n,
+        _ => {}
+    }
     let exponent = (n.clamp(-300.0, 300.0) as i64 + 1023) as u64;
     (f64::from(a) * f64::from_bits(exponent << 52)) as f32
 }

@@ -51,7 +51,7 @@ mod built_in {
     use std::sync::Barrier;
     use std::time::{Duration, Instant};
 
-    use visa_jit::backend::{Check, OobPolicy, Order};
+    use visa_jit::backend::{Check, OobPolicy, RegAlloc};
     use visa_jit::isa::Platform;
     use visa_jit::{
         Arg, CacheStats, DiskCache, FaultRecord, Kernel, Launch, Origin, Program, Report,
@@ -434,9 +434,9 @@ mod built_in {
     #[test]
     fn strategies_of_cranelift_alone_are_refused() {
         let mut options = tiered();
-        options.strategy.tuning.order = Order::Given;
+        options.strategy.tuning.regalloc = RegAlloc::Fast;
         let error = refusal(options);
-        assert!(error.to_string().contains("--order auto"), "{error}");
+        assert!(error.to_string().contains("--regalloc auto"), "{error}");
     }
 
     #[test]

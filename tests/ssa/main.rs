@@ -6,6 +6,7 @@ mod clamps;
 mod division;
 mod dot_products;
 mod eval;
+mod exponents;
 mod generate;
 mod golden;
 mod half_calls;

@@ -95,7 +95,7 @@ struct Target {
     /// x86-64, as opposed to AArch64 and RISC-V.
     x64: bool,
     /// Registers for vectors.
-    registers: usize,
+    registers: u32,
     /// Fused multiply-add is one instruction.
     fma: bool,
     /// Vectors can be stored under a mask, by [`visa_runtime::abi::Helpers::store_enabled`].

@@ -140,6 +140,12 @@ impl TargetCpu {
         Ok(cpu)
     }
 
+    /// How many registers for vectors there are.
+    pub(super) fn registers(&self) -> u32 {
+        let few = self.target.architecture == Architecture::X86_64 && !self.avx512;
+        if few { 16 } else { 32 }
+    }
+
     /// Everything about it that decides which code is made, by name.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let mut settings: BTreeMap<String, String> = self

@@ -70,9 +70,10 @@ use super::access::AccessPlan;
 use super::calls::Call;
 use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
-    OptLevel, StackUse, barrier_loop,
+    OptLevel, Order, StackUse, barrier_loop,
 };
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
+use crate::schedule::Vectors;
 use crate::ssa::{Function, Remark};
 use crate::steps::step;
 use cpu::TargetCpu;
@@ -313,6 +314,25 @@ impl Backend for LlvmBackend {
 
     fn prepare(&self) -> Result<(), BackendError> {
         ending::prepare(&self.cpu)
+    }
+
+    fn scales_by_any(&self, options: &CodegenOptions) -> bool {
+        let cpu = self.cpu.with_vectors(options.tuning.vector_width);
+        cpu.is_ok_and(|cpu| cpu.avx512)
+    }
+
+    fn interleaves(&self, options: &CodegenOptions) -> Option<Vectors> {
+        let all = match (options.tuning.order, options.tuning.codegen) {
+            (Order::Given, _) | (Order::Auto, CodegenEffort::None) => return None,
+            (Order::Auto, CodegenEffort::Speed) => false,
+            (Order::Interleaved, _) => true,
+        };
+        let cpu = self.cpu.with_vectors(options.tuning.vector_width).ok()?;
+        Some(Vectors {
+            bits: cpu.vectors,
+            registers: cpu.registers(),
+            all,
+        })
     }
 
     fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {

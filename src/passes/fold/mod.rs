@@ -17,7 +17,7 @@ mod magnitudes;
 mod masks;
 mod min_max;
 mod offsets;
-mod powers;
+pub(super) mod powers;
 mod range;
 mod rotates;
 mod saturated;

@@ -17,7 +17,7 @@ use crate::ssa::{BinOp, Conv, Function, Lane, Op, UnOp, Value};
 const INTEGER_DEPTH: u32 = 6;
 
 /// Multiplications of a polynomial.
-const POLYNOMIAL_DEPTH: u32 = 8;
+pub(in crate::passes) const POLYNOMIAL_DEPTH: u32 = 8;
 
 /// Rounding an integer changes nothing.
 pub(super) fn rounding(r: &mut Rewriter, s: &Subject) -> Option<Action> {
@@ -35,7 +35,8 @@ pub(super) fn scaled(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     };
     let last = r.f.def_inst(p).filter(|d| d.op == Op::Fma)?;
     let difference = *last.args.iter().find(|&&v| is_difference(r.f, v, n))?;
-    if at_zero(r.f, p, n, POLYNOMIAL_DEPTH)? != 1.0 {
+    let is_variable = |v| is_difference(r.f, v, n);
+    if at_zero(r.f, p, &is_variable, POLYNOMIAL_DEPTH)? != 1.0 {
         return None;
     }
     let one = r.constant(s.ty, u64::from(1f32.to_bits()));
@@ -82,18 +83,23 @@ fn is_difference(f: &Function, v: Value, n: Value) -> bool {
     binary(f, v, BinOp::FSub).is_some_and(|(a, b)| is_n(a) && is_n(b))
 }
 
-/// The value of a polynomial in `n - n` where that is 0; `None` if it is no polynomial, or if a step is not finite.
-fn at_zero(f: &Function, p: Value, n: Value, depth: u32) -> Option<f32> {
+/// The value of a polynomial where what it is a polynomial in is 0; `None` if it is none, or if a step is not finite.
+pub(in crate::passes) fn at_zero(
+    f: &Function,
+    p: Value,
+    is_variable: &impl Fn(Value) -> bool,
+    depth: u32,
+) -> Option<f32> {
     if let Some(bits) = uniform_const(f, p) {
         return Some(f32::from_bits(bits as u32)).filter(|c| c.is_finite());
     }
-    if is_difference(f, p, n) {
+    if is_variable(p) {
         return Some(0.0);
     }
     let data = f.def_inst(p).filter(|d| d.op == Op::Fma && depth > 0)?;
-    let mut operands = data.args.iter().map(|&a| at_zero(f, a, n, depth - 1));
-    let (a, b, c) = (operands.next()??, operands.next()??, operands.next()??);
-    Some(a.mul_add(b, c)).filter(|sum| sum.is_finite())
+    let operand = |n: usize| at_zero(f, data.args[n], is_variable, depth - 1);
+    let sum = operand(0)?.mul_add(operand(1)?, operand(2)?);
+    Some(sum).filter(|sum| sum.is_finite())
 }
 
 #[cfg(test)]
