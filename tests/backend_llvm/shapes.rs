@@ -2,7 +2,7 @@
 //! (`several.rs`, `memory.rs`); these fail where it is not done.
 
 use visa_jit::backend::llvm::LlvmBackend;
-use visa_jit::backend::{Bounds, CodegenOptions, Gather, Prefetch};
+use visa_jit::backend::{Bounds, CodegenOptions, Gather, Prefetch, VectorWidth};
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::{Function, Space};
 
@@ -93,6 +93,29 @@ fn structs_are_transposed_where_components_are_wanted() {
 ";
     let made = ir(body, &SPEED);
     assert_eq!(count(&made, "load <4 x i32>"), 16, "{made}");
+}
+
+/// Where a thread has several registers of lanes, each word is used several times.
+#[test]
+fn words_for_all_lanes_are_loaded_once_for_four() {
+    let body = "  %8: <16 x i32>, %9: <16 x i32>, %10: <16 x i32>, %11: <16 x i32> = load.surface.i32x4[0] %0, %5, %1
+  framestore[0] %8
+  framestore[64] %9
+  framestore[128] %10
+  framestore[192] %11
+";
+    let made = |width| {
+        ir_for(
+            &named("znver4"),
+            body,
+            &SPEED.tuned(|t| t.vector_width = width),
+        )
+    };
+    let wide = made(VectorWidth::Bits512);
+    assert_eq!(count(&wide, "load <4 x i32>"), 1, "{wide}");
+    assert_eq!(count(&wide, "asm \"\""), 1, "{wide}");
+    let narrow = made(VectorWidth::Bits256);
+    assert_eq!(count(&narrow, "asm \"\""), 0, "{narrow}");
 }
 
 /// One test in front of all, one for each, and each where it is.

@@ -6,7 +6,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::types::VectorType;
+use inkwell::types::{BasicType, VectorType};
 use inkwell::values::{InstructionOpcode as I, InstructionValue, PointerValue};
 
 use super::emit::{EmitResult, LlvmEmitter, V};
@@ -197,6 +197,13 @@ impl<'c> LlvmEmitter<'c, '_> {
         count: u16,
         pointer: PointerValue<'c>,
     ) -> EmitResult<Vec<V<'c>>> {
+        // Where a thread is one register wide, each of these vectors is used once.
+        let is_register = u32::from(count) * access.elem.bits() == self.cpu.vectors;
+        if is_register && self.cpu.avx512 && count == self.f.simd {
+            if (access.comps, access.elem.bytes()) == (4, 4) {
+                return self.read_same_four(access, count, pointer);
+            }
+        }
         let ty = self.type_of(Ty::scalar(access.elem));
         (0..i64::from(access.comps))
             .map(|c| {
@@ -205,6 +212,47 @@ impl<'c> LlvmEmitter<'c, '_> {
                 self.splat(v, count)
             })
             .collect()
+    }
+
+    /// Four words for all lanes: a vector of the words in turn, and each moved to the lanes beside it. Code with many such words waits for its
+    /// loads, and this is one instead of four.
+    fn read_same_four(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let words = self.load(self.exact(Ty::vector(access.elem, 4)), pointer)?;
+        let lanes = || 0..u32::from(count);
+        let in_turn: Vec<_> = lanes().map(|i| Some(i % 4)).collect();
+        let in_turn = self.shuffle(words, None, &in_turn)?;
+        let in_turn = self.opaque(in_turn)?;
+        (0..4)
+            .map(|c| {
+                let beside: Vec<_> = lanes().map(|i| Some(i / 4 * 4 + c)).collect();
+                self.shuffle(in_turn, None, &beside)
+            })
+            .collect()
+    }
+
+    /// The same vector, of which LLVM does not know where it comes from. It would load each word by itself again.
+    fn opaque(&self, v: V<'c>) -> EmitResult<V<'c>> {
+        let ty = v.get_type().fn_type(&[v.get_type().into()], false);
+        let nothing = self.cx.create_inline_asm(
+            ty,
+            String::new(),
+            "=v,0".to_owned(),
+            false,
+            false,
+            None,
+            false,
+        );
+        let same = self
+            .b
+            .build_indirect_call(ty, nothing, &[v.into()], "\0")?
+            .try_as_basic_value()
+            .basic();
+        same.ok_or_else(|| "no instruction without a result".into())
     }
 
     /// The components of one lane after those of the other.
