@@ -14,7 +14,7 @@ use crate::schedule::{Class, Effect, Graph, Node, Vectors};
 use crate::ssa::{BinOp, Function, Inst, Lane, Op, UnOp, ValueDef, dom};
 
 /// Runs with fewer operations on vectors are left alone: a processor holds all of them at once.
-const LEAST: usize = 48;
+const LEAST: usize = 42;
 
 /// Runs where fewer than one in `SHARE` of these is float arithmetic are left alone: most others take a cycle.
 const SHARE: usize = 3;
