@@ -3,9 +3,9 @@
 //! A chain of twenty dependent operations takes eighty cycles, and a processor's scheduler holds only two or three such chains that follow
 //! each other. Chains side by side keep the processor busy, and too many of them spill.
 //!
-//! Instructions are put in order in two steps. The first is by demand ([`Graph::demand`]): the operand with the longest chain comes first, so
+//! Instructions are put in order in two steps. The first is by demand (`Graph::demand`): the operand with the longest chain comes first, so
 //! that sums are computed term by term, and loads come where they are used. The second issues instructions as a
-//! processor with unlimited look-ahead would ([`Issue`]). It takes the first instruction, in the order of the first step, that
+//! processor with unlimited look-ahead would (`Issue`). It takes the first instruction, in the order of the first step, that
 //! does not wait for an operand, unless more values would be live than there are registers. So the beginning of the next chain
 //! fills the gaps of the one before, as long as registers last.
 //!

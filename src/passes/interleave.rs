@@ -67,11 +67,10 @@ const fn is_constant(op: &Op) -> bool {
 
 fn class(f: &Function, inst: Inst) -> Class {
     let data = f.inst(inst);
-    match data.results.as_slice() {
-        _ if is_constant(&data.op) => Class::None,
-        &[v] if f.ty(v).lane == Lane::I1 => Class::None,
-        &[v] if f.ty(v).is_scalar() => Class::Scalar,
-        &[_] => Class::Vector,
+    match *data.results.as_slice() {
+        [v] if is_constant(&data.op) || f.ty(v).lane == Lane::I1 => Class::None,
+        [v] if f.ty(v).is_scalar() => Class::Scalar,
+        [_] => Class::Vector,
         _ => Class::None,
     }
 }

@@ -31,7 +31,7 @@ bb0:
         0.009_618_382,
         0.055_503_413,
         0.240_226_48,
-        0.693_147_2,
+        std::f32::consts::LN_2,
         1.0,
     ];
     for (n, c) in coefficients.into_iter().enumerate() {

@@ -198,11 +198,10 @@ impl<'c> LlvmEmitter<'c, '_> {
         pointer: PointerValue<'c>,
     ) -> EmitResult<Vec<V<'c>>> {
         // Where a thread is one register wide, each of these vectors is used once.
-        let is_register = u32::from(count) * access.elem.bits() == self.cpu.vectors;
-        if is_register && self.cpu.avx512 && count == self.f.simd {
-            if (access.comps, access.elem.bytes()) == (4, 4) {
-                return self.read_same_four(access, count, pointer);
-            }
+        let one_register = count == self.f.simd && 32 * u32::from(count) == self.cpu.vectors;
+        let four_words = (access.comps, access.elem.bytes()) == (4, 4);
+        if four_words && one_register && self.cpu.avx512 {
+            return self.read_same_four(access, count, pointer);
         }
         let ty = self.type_of(Ty::scalar(access.elem));
         (0..i64::from(access.comps))
