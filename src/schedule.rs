@@ -19,7 +19,7 @@ const FAR: u32 = 64;
 /// Instructions without unmet dependences that are looked at, in the order of demand.
 const WINDOW: usize = 24;
 
-/// The vector registers that code may use.
+/// The vector registers that code may use, and which code to order for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Vectors {
     /// Bits of one.
@@ -107,7 +107,8 @@ impl Graph {
         self.size.push(node.size);
     }
 
-    /// The order, with what comes after all of them using some and with so many registers for vectors.
+    /// The numbers of all instructions in their new order. `used_at_end` names those whose results are used behind all of them; `vectors`
+    /// is how many registers there are for vectors.
     pub(crate) fn order(mut self, used_at_end: Vec<u32>, vectors: u32) -> Vec<u32> {
         self.roots.extend(used_at_end);
         // What only other blocks use.
@@ -178,7 +179,7 @@ struct Issue<'g> {
     now: u32,
 }
 
-/// Registers for scalars that may be used for those of a block.
+/// Registers for scalars that the results of a block may take.
 const SCALARS: u32 = 9;
 
 impl<'g> Issue<'g> {

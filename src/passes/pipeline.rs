@@ -162,10 +162,9 @@ pub struct PassOptions {
     pub if_convert: bool,
     /// Which accesses the pass `merge-splits` merges; engines choose it by their strategies.
     pub merge_splits: MergeSplits,
-    /// The code generator has an instruction for [`FScale`](crate::ssa::BinOp::FScale) that takes every exponent, so the pass `exponents` has
-    /// something to do.
+    /// The pass `exponents` runs: the code generator has an instruction for [`FScale`](crate::ssa::BinOp::FScale) that takes every exponent.
     pub any_exponent: bool,
-    /// The registers of a code generator that keeps the order of operations, for the pass `interleave`; none for others.
+    /// The pass `interleave` runs, for these registers; none where the code generator orders operations itself.
     pub interleave: Option<Vectors>,
     /// The pass `strip-start` changes functions that do not gain by it, too: for tests, as those that gain are large.
     pub always_strip: bool,

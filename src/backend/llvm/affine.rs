@@ -213,8 +213,8 @@ impl<'c> LlvmEmitter<'c, '_> {
             .collect()
     }
 
-    /// Four words for all lanes: a vector of the words in turn, and each moved to the lanes beside it. Code with many such words waits for its
-    /// loads, and this is one instead of four.
+    /// Four words that all lanes read: one load of a vector that repeats them, and a shuffle for each. Code with many such words waits for
+    /// its loads, and four loads would be needed otherwise.
     fn read_same_four(
         &mut self,
         access: MemAccess,
@@ -234,7 +234,8 @@ impl<'c> LlvmEmitter<'c, '_> {
             .collect()
     }
 
-    /// The same vector, of which LLVM does not know where it comes from. It would load each word by itself again.
+    /// The same vector, through an empty assembly instruction. If LLVM saw that the vector comes from memory, it would load each word by
+    /// itself again.
     fn opaque(&self, v: V<'c>) -> EmitResult<V<'c>> {
         let ty = v.get_type().fn_type(&[v.get_type().into()], false);
         let nothing = self.cx.create_inline_asm(
