@@ -17,7 +17,7 @@
 
 mod edges;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::{Facts, Part, Without, window};
 use crate::passes::edit::uniform_const;
@@ -83,6 +83,7 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
         grown: vec![0; f.values.len()],
         place: places(f),
         complement: complements(f, dom),
+        tested: tested(f, dom),
         args: vec![Vec::new(); f.values.len()],
         work: Vec::new(),
         f,
@@ -182,6 +183,8 @@ struct Pass<'a> {
     place: Vec<Option<(Block, u32)>>,
     /// Masks whose complement is computed, and that.
     complement: FxHashMap<Value, Value>,
+    /// Masks that a branch tests for lanes.
+    tested: FxHashSet<Value>,
     /// Arguments of each parameter, with the whole argument list they come from.
     args: Vec<Vec<(Block, usize)>>,
     work: Vec<Value>,
@@ -213,6 +216,17 @@ fn complements(f: &Function, dom: &DomTree) -> FxHashMap<Value, Value> {
         }
     }
     out
+}
+
+/// Masks that a branch tests for lanes.
+fn tested(f: &Function, dom: &DomTree) -> FxHashSet<Value> {
+    let conditions = dom
+        .rpo()
+        .iter()
+        .filter_map(|&b| f.block(b).term.condition());
+    let tests = conditions.filter_map(|v| f.def_inst(f.resolve(v)));
+    let tests = tests.filter(|data| data.op == Op::MaskAny);
+    tests.map(|data| f.resolve(data.args[0])).collect()
 }
 
 impl Pass<'_> {
@@ -579,7 +593,16 @@ impl Pass<'_> {
         let (seen, mask) = match (self.narrows(x, 4), self.narrows(y, 4)) {
             (true, false) => (y, x),
             (false, true) => (x, y),
-            _ => {
+            // The later one was computed under the earlier.
+            (true, true) => {
+                let [first, second] = [x, y].map(|mask| Part { mask, first: 0 });
+                if self.above(first, second) {
+                    (y, x)
+                } else {
+                    (x, y)
+                }
+            }
+            (false, false) => {
                 self.raise(x, d);
                 self.raise(y, d);
                 return;
@@ -591,18 +614,22 @@ impl Pass<'_> {
         // Lanes of both masks are seen; either contains them, and the nearer one goes on to say more.
         let d = match d {
             Demand::All => Demand::Under(Seen::lanes(part)),
-            Demand::Under(Seen {
-                part: by, per: 1, ..
-            }) if self.facts.subset(self.f, part, by, lanes) => Demand::Under(Seen::lanes(part)),
+            Demand::Under(by) if by.per == 1 && !self.is_within(by, part, lanes) => {
+                Demand::Under(Seen::lanes(part))
+            }
             other => other,
         };
         self.raise(seen, d);
     }
 
-    /// True for execution masks: those that facts speak of, dispatched lanes, and parts of these, also where several ways meet.
+    /// True for execution masks: those that facts speak of or that a branch tests, dispatched lanes, and parts of these, also where several
+    /// ways meet.
     fn narrows(&self, v: Value, depth: usize) -> bool {
         let part = window(self.f, Part { mask: v, first: 0 }, self.f.ty(v).lanes);
-        if self.facts.known(part.mask) || self.facts.dispatched(part).is_some() {
+        if self.facts.known(part.mask)
+            || self.tested.contains(&part.mask)
+            || self.facts.dispatched(part).is_some()
+        {
             return true;
         }
         self.f

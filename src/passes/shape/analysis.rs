@@ -304,7 +304,10 @@ fn likely(
     if op.is_bound() {
         return Some(beside_limit(x, y, r));
     }
-    let commutes = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);
+    let commutes = matches!(
+        op,
+        BinOp::And | BinOp::Or | BinOp::Xor | BinOp::SAddSat | BinOp::UAddSat
+    );
     let (x, y, b) = match x {
         Spacing::Affine { stride: 0, .. } if commutes && !f.ty(b).is_scalar() => (y, x, a),
         _ => (x, y, b),
@@ -323,6 +326,7 @@ fn likely(
         }
         (BinOp::And, Some(c)) if c % lanes == lanes - 1 => stride,
         (BinOp::And | BinOp::Or | BinOp::Xor, None) | (BinOp::SRem | BinOp::URem, _) => stride,
+        (BinOp::SAddSat | BinOp::UAddSat | BinOp::SSubSat | BinOp::USubSat, _) => stride,
         (BinOp::SDiv | BinOp::UDiv, _) => 0,
         (BinOp::LShr | BinOp::AShr, Some(c)) if 1 << c.min(63) >= lanes => 0,
         _ => return None,
