@@ -48,8 +48,12 @@ impl Meetings {
     }
 
     /// Before a group.
-    pub(crate) fn reset(&mut self, group: [u32; 3]) {
-        self.group = group;
+    ///
+    /// The id comes in registers: an array comes in memory, and is read from there in one piece, for which the processor waits until all
+    /// stores before it are done, if the caller has written it in several.
+    #[inline(never)]
+    pub(crate) fn reset(&mut self, x: u32, y: u32, z: u32) {
+        self.group = [x, y, z];
         if std::mem::take(&mut self.used) {
             self.threads.fill(Default::default());
         }
@@ -175,7 +179,7 @@ pub(super) unsafe extern "C" fn arrive(
         if sink.end_meeting(count) {
             return 1;
         }
-        sink.meetings.reset(id);
+        sink.meetings.reset(id[0], id[1], id[2]);
     }
     sink.arrive(thread, count, Arrival { site, lanes }, waits != 0)
         .into()

@@ -76,9 +76,10 @@ impl NamedBarriers {
         }
     }
 
-    /// Before a group.
-    pub(crate) fn reset(&mut self, group: [u32; 3]) {
-        self.group = group;
+    /// Before a group; its id comes in registers, as that of [`super::arrive::Meetings::reset`].
+    #[inline(never)]
+    pub(crate) fn reset(&mut self, x: u32, y: u32, z: u32) {
+        self.group = [x, y, z];
         self.wrong = false;
         if std::mem::take(&mut self.used) {
             self.forget();
@@ -331,7 +332,7 @@ mod tests {
         assert!(!b.pass(0, 1) && !b.stuck(), "a signal was a step");
         assert!(!b.pass(0, 1) && b.stuck());
         b.used = true;
-        b.reset([0; 3]);
+        b.reset(0, 0, 0);
         assert!(!b.pass(0, 1));
         b.signal(1, 1, abi::BOTH, TWO);
         assert!(

@@ -461,13 +461,14 @@ impl Worker {
         self.clear(job, shape.threads, group.slm_size);
         group.launch = &raw const job.contexts[kind];
         group.thread_count = shape.threads;
+        let [x, y, z] = id;
         [group.r0[1], group.r0[6], group.r0[7]] = id;
         self.faults.shape = shape;
-        self.faults.meetings.reset(id);
+        self.faults.meetings.reset(x, y, z);
         // Derived anew each time: the kernel's pointers must not outlive a use of what they point at.
         group.threads = self.threads.as_mut_ptr();
         group.faults = (&raw mut self.faults).cast();
-        self.barriers.reset(id);
+        self.barriers.reset(x, y, z);
         group.barriers = (&raw mut self.barriers).cast();
         group.races = match &mut self.races {
             Some(races) => {
