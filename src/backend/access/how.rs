@@ -44,8 +44,8 @@ pub(in crate::backend) enum Any {
     Scalar,
     /// The processor's gather or scatter.
     Gather,
-    /// A gather of two components of 4 bytes at a time: it takes as long as it has lanes, however wide these are. Where the end of
-    /// the region is between two of them, each is gathered by itself.
+    /// A gather or scatter of two components of 4 bytes at a time: it takes as long as it has lanes, however wide these are. Where the end
+    /// of the region is between two of them, each is gathered by itself, and a store is a call of the runtime.
     GatherPairs,
     /// One of these, in device memory, by a scaled 32-bit number for each lane: bounds are tested on the numbers, twice as many at a
     /// time as addresses.
@@ -285,6 +285,8 @@ impl<'a> Decider<'a> {
             Any::Scalar
         } else if gathered {
             Any::Gather
+        } else if !load && limits.scatters_pairs(access, lanes) {
+            Any::GatherPairs
         } else if limits.goes_inline(access, lanes) {
             // That pays where other lanes are faults, which are rare; under masks, which then need not be mixed with the test; and in
             // device memory, where the exact test of a lane is longer.

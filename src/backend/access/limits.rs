@@ -148,6 +148,14 @@ impl Limits {
         self.scatters && access.comps == 1 && self.gathers(access, lanes)
     }
 
+    /// True where a scatter of pairs does a store of two components: a lane is one element of it, so that lanes that overlap come in order.
+    pub(super) fn scatters_pairs(&self, access: MemAccess, lanes: u16) -> bool {
+        self.scatters
+            && access.comps == 2
+            && access.elem.bytes() == 4
+            && self.gathers(access, lanes)
+    }
+
     /// True where a loop over lanes does a store that no scatter does.
     pub(super) fn loops_over_stores(&self, access: MemAccess, lanes: u16) -> bool {
         let wanted = matches!(self.gather, Gather::Auto | Gather::Hardware);

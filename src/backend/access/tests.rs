@@ -186,6 +186,10 @@ fn lanes_at_any_addresses() {
     assert_eq!(any(STORE, &PARTS), How::Any(Any::Gather));
     let two = "  %10: <16 x i32>, %11: <16 x i32> = load.slm.i32x2[0] %0, %3\n";
     assert_eq!(any(two, &PARTS), How::Any(Any::GatherPairs));
+    let two = "  store.slm.i32x2[0] %1, %3, %3, %3\n";
+    assert_eq!(any(two, &PARTS), How::Any(Any::GatherPairs));
+    let no_scatters = with(&PARTS, |l| l.scatters = false);
+    assert_eq!(any(two, &no_scatters), How::Any(Any::Message));
     let reports = |limits: &Limits| with(limits, |l| l.oob = OobPolicy::Trap);
     assert_eq!(any(LOAD, &reports(&PARTS)), How::Any(Any::Gather));
     let once = How::Any(Any::Inline { once: true });

@@ -348,7 +348,12 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
         }
         Any::Gather if load => "any addresses: the processor's gathers take such elements",
         Any::Gather => "any addresses: the processor's scatters take such elements",
-        Any::GatherPairs => "any addresses: the processor's gathers take two such elements at once",
+        Any::GatherPairs if load => {
+            "any addresses: the processor's gathers take two such elements at once"
+        }
+        Any::GatherPairs => {
+            "any addresses: the processor's scatters take two such elements at once"
+        }
         Any::GatherScaled { .. } if load && access.elem.bytes() < 4 => {
             "scaled 32-bit numbers, which bounds are tested on: gathers of the words of 4 bytes from there on"
         }

@@ -170,6 +170,20 @@ impl<'c> LlvmEmitter<'c, '_> {
                 let lead = self.lead(lanes, Some(scaled))?;
                 return self.scatter(access, lanes, lead, v);
             }
+            (Any::GatherPairs, &[a, b]) => {
+                let lead = self.lead(lanes, None)?;
+                return self.scatter_pairs(access, lanes, lead, [a, b]);
+            }
+            (
+                Any::GatherScaled {
+                    scaled,
+                    pairs: true,
+                },
+                &[a, b],
+            ) => {
+                let lead = self.lead(lanes, Some(scaled))?;
+                return self.scatter_pairs(access, lanes, lead, [a, b]);
+            }
             (Any::Inline { .. }, &[v]) => return self.store_inline(access, lanes, v),
             (Any::Loop(scaled), &[v]) => {
                 let lead = self.lead(lanes, scaled)?;
@@ -197,6 +211,16 @@ impl<'c> LlvmEmitter<'c, '_> {
         if !self.records_faults(access.space) {
             return self.store_any(access, lanes, data, any);
         }
+        self.store_message(access, lanes, data)
+    }
+
+    /// The same by a call of the runtime.
+    pub(super) fn store_message(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        data: &[V<'c>],
+    ) -> EmitResult<()> {
         let helper = offset_of!(Helpers, store);
         let call = self.message(helper, lanes, access.elem, data.len() as u32, data)?;
         self.send(call).map(|_| ())

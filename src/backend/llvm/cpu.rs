@@ -146,6 +146,14 @@ impl TargetCpu {
         if few { 16 } else { 32 }
     }
 
+    /// Lanes of 32 bits that are gathered at a time. Where gathers are slow, twice as many take a little more than twice as long.
+    pub(super) fn gathered(&self) -> u16 {
+        match self.avx512 && self.vectors == 512 && !self.slow_gathers {
+            true => 16,
+            false => 8,
+        }
+    }
+
     /// Everything about it that decides which code is made, by name.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let mut settings: BTreeMap<String, String> = self

@@ -15,9 +15,6 @@ use super::types::{lanes_of, padded_lanes};
 use crate::backend::access::{AccessGroup, FLAT_OFFSET, Place, Scaled};
 use crate::ssa::{Input, Lane, MemAccess, Op, Ty};
 
-/// Lanes that are gathered at a time: twice as many take a little more than twice as long.
-const GATHERED: u16 = 8;
-
 /// Values of a [`Range`].
 const RANGE_PARTS: u8 = 3;
 
@@ -465,18 +462,17 @@ impl<'c> LlvmEmitter<'c, '_> {
         if elem.bytes() < 4 {
             return self.gather_narrow(elem, lanes, at, mask);
         }
-        if count <= GATHERED || elem.bytes() > 4 {
+        let step = self.cpu.gathered();
+        if count <= step || elem.bytes() > 4 {
             return self.gather_one(elem, (lanes.region, count), at, mask);
         }
         let mut parts = Vec::new();
-        for first in (0..count).step_by(usize::from(GATHERED)) {
-            let part: Vec<_> = (first..first + GATHERED)
-                .map(|i| Some(u32::from(i)))
-                .collect();
+        for first in (0..count).step_by(usize::from(step)) {
+            let part: Vec<_> = (first..first + step).map(|i| Some(u32::from(i))).collect();
             let (at, mask) = (self.some_of(at, &part)?, self.shuffle(mask, None, &part)?);
-            parts.push(self.gather_one(elem, (lanes.region, GATHERED), at, mask)?);
+            parts.push(self.gather_one(elem, (lanes.region, step), at, mask)?);
         }
-        self.end_to_end(parts, GATHERED)
+        self.end_to_end(parts, step)
     }
 
     fn gather_one(
@@ -491,6 +487,40 @@ impl<'c> LlvmEmitter<'c, '_> {
         let callee = self.declare("llvm.masked.gather", &[ty, from.get_type()])?;
         let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
         v.ok_or_else(|| InternalError::from("a gather without a result"))
+    }
+
+    /// Writes two components of 4 bytes at once, but for when the end of the region is between those of a lane.
+    pub(super) fn scatter_pairs(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        lead: Lead<'c>,
+        data: [V<'c>; 2],
+    ) -> EmitResult<()> {
+        let (at, first) = self.led(lanes, lead, (access.elem, 0))?;
+        let (_, second) = self.led(lanes, lead, (access.elem, 1))?;
+        self.report_outside(access, lanes, [first, second].into_iter())?;
+        let both = self.op2(I::And, first, second)?;
+        let both = self.guard(lanes, both)?;
+        let one = self.op2(I::Xor, first, second)?;
+        let one = self.guard(lanes, one)?;
+        let cut = self.mask_bits(one, lanes.count)?;
+        let whole = self.icmp(IntPredicate::EQ, cut, self.i32(0))?;
+        let (fast, other, done) = self.two_ways(whole)?;
+        self.at(fast);
+        let width = u32::from(padded_lanes(lanes.count));
+        let in_turn: Vec<_> = (0..width)
+            .flat_map(|k| [Some(k), Some(width + k)])
+            .collect();
+        let pairs = self.shuffle(data[0], Some(data[1]), &in_turn)?;
+        let pairs = self.cast_bits(pairs, self.type_of(Ty::vector(Lane::I64, lanes.count)))?;
+        self.scatter_lanes(lanes, at, both, pairs)?;
+        self.jump(done)?;
+        self.at(other);
+        self.store_message(access, lanes, &data)?;
+        self.jump(done)?;
+        self.at(done);
+        Ok(())
     }
 
     /// Writes enabled lanes, in order.
