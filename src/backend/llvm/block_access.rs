@@ -6,7 +6,9 @@ use std::mem::offset_of;
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{InstructionOpcode as I, PointerValue};
+use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::values::{AsValueRef as _, InstructionOpcode as I, PointerValue};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use visa_runtime::abi::LaunchCtx;
 
@@ -14,7 +16,42 @@ use super::context::{Field, Key};
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::memory::Region;
 use crate::backend::access::{FLAT_OFFSET, Place, pointer_of};
-use crate::ssa::{BlockAccess, Ty, Value};
+use crate::ssa::{BlockAccess, Function, Op, Ty, Value};
+
+/// Lanes of block loads that are read one by one.
+pub(super) struct LanesOfBlocks<'c> {
+    /// Of each load, by its result: those that are read in its block of the SSA.
+    wanted: FxHashMap<Value, Vec<u16>>,
+    /// Those that have been loaded by themselves, by the vector and their number.
+    loaded: FxHashMap<(LLVMValueRef, u16), V<'c>>,
+}
+
+impl<'c> LanesOfBlocks<'c> {
+    pub(super) fn new(f: &Function) -> LanesOfBlocks<'c> {
+        let mut wanted: FxHashMap<Value, Vec<u16>> = FxHashMap::default();
+        for &b in &f.order {
+            let mut loads: FxHashSet<Value> = FxHashSet::default();
+            for data in f.block(b).insts.iter().map(|&i| f.inst(i)) {
+                match data.op {
+                    Op::BlockLoad(access) if access.n > 1 => loads.extend(data.results.first()),
+                    Op::ExtractLane(k) if loads.contains(&data.args[0]) => {
+                        wanted.entry(data.args[0]).or_default().push(k);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        LanesOfBlocks {
+            wanted,
+            loaded: FxHashMap::default(),
+        }
+    }
+
+    /// A lane of a vector, if it has been loaded by itself.
+    pub(super) fn lane(&self, vector: V<'c>, k: u16) -> Option<V<'c>> {
+        self.loaded.get(&(vector.as_value_ref(), k)).copied()
+    }
+}
 
 /// Operands of a block access.
 #[derive(Clone, Copy)]
@@ -57,14 +94,22 @@ impl<'c> LlvmEmitter<'c, '_> {
         })
     }
 
-    /// A block load.
-    pub(super) fn block_load(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<V<'c>> {
+    /// A block load with the result `out`.
+    pub(super) fn block_load(
+        &mut self,
+        access: BlockAccess,
+        args: &[Value],
+        out: Value,
+    ) -> EmitResult<V<'c>> {
         if let Some(at) = self.f.fixed_registers(access, args) {
             let pointer = self.register(at)?;
             return self.load_value(Ty::vector(access.elem, access.n), pointer);
         }
         let block = self.block_operands(access, args)?;
         let ty = block.ty();
+        if let Some(lanes) = self.lanes_of_blocks.wanted.get(&out).cloned() {
+            return self.block_in_lanes(&block, &lanes);
+        }
         let (whole, fast, slow) = self.whole_block(&block)?;
         let done = self.new_block();
         let a = self.load_value(ty, whole)?;
@@ -73,7 +118,8 @@ impl<'c> LlvmEmitter<'c, '_> {
         let b = if self.is_all_or_nothing(access) {
             self.type_of(ty).const_zero()
         } else {
-            self.load_elements(&block)?
+            let slot = self.load_elements(&block)?;
+            self.load_value(ty, slot)?
         };
         let end = self.here()?;
         self.jump(done)?;
@@ -83,8 +129,34 @@ impl<'c> LlvmEmitter<'c, '_> {
         Ok(phi.as_basic_value())
     }
 
-    /// What the elements that are inside hold, and zero for the others.
-    fn load_elements(&mut self, block: &BlockOperands<'c>) -> EmitResult<V<'c>> {
+    /// A block load of which lanes are read one by one: they are loaded so, as all lanes of a vector take such a number from memory, but not
+    /// from a lane of another vector, without an instruction.
+    fn block_in_lanes(&mut self, block: &BlockOperands<'c>, lanes: &[u16]) -> EmitResult<V<'c>> {
+        let (whole, fast, slow) = self.whole_block(block)?;
+        let done = self.new_block();
+        self.jump(done)?;
+        self.at(slow);
+        let slot = self.load_elements(block)?;
+        let end = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        let phi = self.b.build_phi(whole.get_type(), "\0")?;
+        phi.add_incoming(&[(&whole, fast), (&slot, end)]);
+        let from = self.as_ptr(phi.as_basic_value())?;
+        let all = self.load_value(block.ty(), from)?;
+        let elem = self.type_of(Ty::scalar(block.access.elem));
+        for &k in lanes {
+            let at = i64::from(block.access.elem.bytes()) * i64::from(k);
+            let one = self.load(elem, self.offset_const(from, at)?)?;
+            self.lanes_of_blocks
+                .loaded
+                .insert((all.as_value_ref(), k), one);
+        }
+        Ok(all)
+    }
+
+    /// What the elements that are inside hold, and zero for the others: where that is put.
+    fn load_elements(&mut self, block: &BlockOperands<'c>) -> EmitResult<PointerValue<'c>> {
         let ty = block.ty();
         let slot = self.slot(ty.bytes())?;
         self.store(self.exact(ty).const_zero(), slot)?;
@@ -94,7 +166,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             let to = e.offset(slot, e.as_int(at)?)?;
             e.store(v, to)
         })?;
-        self.load_value(ty, slot)
+        Ok(slot)
     }
 
     /// A block store.

@@ -11,6 +11,7 @@ use inkwell::values::{
 };
 use target_lexicon::Architecture;
 
+use super::block_access::LanesOfBlocks;
 use super::blocks::Blocks;
 use super::calls::Intrinsics;
 use super::context;
@@ -126,6 +127,8 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     pub intrinsics: Intrinsics<'c>,
     /// What loads fetch.
     pub fetches: Fetches,
+    /// Lanes of block loads.
+    pub lanes_of_blocks: LanesOfBlocks<'c>,
 }
 
 impl<'c, 'f> LlvmEmitter<'c, 'f> {
@@ -162,6 +165,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             version: Version::default(),
             intrinsics: Intrinsics::default(),
             fetches: Fetches::new(f, options.tuning.prefetch),
+            lanes_of_blocks: LanesOfBlocks::new(f),
         })
     }
 

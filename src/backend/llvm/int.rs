@@ -1,13 +1,14 @@
 //! Integer division and high halves of products.
 //!
-//! Vectors are divided as doubles, which hold quotients of up to 32 bits exactly. There is no vector instruction for integer
-//! division, and LLVM would divide lane by lane. Quotients of 64 bits are put together from two estimates, where there are instructions between
-//! doubles and integers of 64 bits.
+//! Vectors are divided as doubles, which hold quotients of up to 32 bits exactly, and those of up to 16 bits as floats. There is no vector
+//! instruction for integer division, and LLVM would divide lane by lane. With AVX-512, reciprocals and products take the place of the division.
+//! Quotients of 64 bits are put together from two estimates, where there are instructions between doubles and integers of 64 bits.
 
 use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
 
 use super::emit::{EmitResult, LlvmEmitter, V};
+use super::ops::ROUNDING_OF_MXCSR;
 use super::types::{lanes_of, padded_lanes};
 use crate::ssa::{BinOp, Lane, Ty};
 
@@ -48,7 +49,7 @@ impl<'c> LlvmEmitter<'c, '_> {
                 false => self.long_quotient(ty, signed, a, safe)?,
             }
         } else {
-            self.quotient_by_doubles(ty, signed, a, b)?
+            self.quotient_by_floats(ty, signed, a, b)?
         };
         if rest {
             // The quotient of `MIN` and -1 wraps to `MIN`, so that nothing is left.
@@ -128,22 +129,93 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// Exact for lanes of up to 32 bits; of a zero divisor, something.
-    fn quotient_by_doubles(
+    ///
+    /// A quotient below `2^16` that is rounded to a float differs from the next whole number by `2^-16` of itself or more, and so does one
+    /// below `2^32`, as a double, by `2^-32`.
+    fn quotient_by_floats(
         &mut self,
         ty: Ty,
         signed: bool,
         a: V<'c>,
         b: V<'c>,
     ) -> EmitResult<V<'c>> {
-        let doubles = ty.with_lane(Lane::F64);
-        let to_double = if signed { I::SIToFP } else { I::UIToFP };
-        let a = self.cast(to_double, a, self.type_of(doubles))?;
-        let b = self.cast(to_double, b, self.type_of(doubles))?;
+        let short = ty.lane.bits() <= 16;
+        let floats = ty.with_lane(if short { Lane::F32 } else { Lane::F64 });
+        let to_float = if signed { I::SIToFP } else { I::UIToFP };
+        let a = self.cast(to_float, a, self.type_of(floats))?;
+        let b = self.cast(to_float, b, self.type_of(floats))?;
+        let piece = 512 / floats.lane.bits();
+        let words = self.type_of(ty.with_lane(Lane::I32));
+        if self.cpu.avx512 && self.cpu.vectors == 512 && u32::from(padded_lanes(ty.lanes)) >= piece
+        {
+            let quotient = self.in_pieces(piece, ty.lanes, &[a, b], |e, v| {
+                e.quotient_by_reciprocal(floats.lane, signed, v[0], v[1])
+            })?;
+            return match ty.lane {
+                Lane::I32 => Ok(quotient),
+                _ => self.cast(I::Trunc, quotient, self.type_of(ty)),
+            };
+        }
         let ratio = self.op2(I::FDiv, a, b)?;
-        let whole = self.intrinsic("llvm.trunc", &[doubles], &[ratio])?;
-        let move_by = self.konst(doubles, TO_LOW_BITS)?;
+        if short {
+            let whole = self.cast(I::FPToSI, ratio, words)?;
+            return self.cast(I::Trunc, whole, self.type_of(ty));
+        }
+        let whole = self.intrinsic("llvm.trunc", &[floats], &[ratio])?;
+        let move_by = self.konst(floats, TO_LOW_BITS)?;
         let moved = self.op2(I::FAdd, whole, move_by)?;
         let bits = self.cast_bits(moved, self.type_of(ty.with_lane(Lane::I64)))?;
         self.cast(I::Trunc, bits, self.type_of(ty))
+    }
+
+    /// Of whole numbers in a register of floats, below `2^16`, or of doubles, below `2^32`, as lanes of 32 bits.
+    ///
+    /// Proof: the instruction's reciprocal is `(1 - d) / b` with `|d| <= 2^-14`. A step of Newton's iteration leaves `d^2`, and the last one
+    /// aims at `1 + x` instead of 1. With doubles, `d^4 <= 2^-56`, the roundings are `2^-53` each, and `x` is `2^-40`, so that the product with
+    /// `a` is `a / b * (1 + y)` with `2^-41 < y < 2^-39`. It is at least `a / b`, and larger than it by less than `2^-39 * a / b < 1 / b`, which is
+    /// how far the next whole number is at least. With floats, `d^2 <= 2^-28`, the roundings are `2^-24`, `x` is `2^-19`, and `2^-20 < y < 2^-18`,
+    /// so that the product is larger by less than `2^-18 * a / b < 1 / b`. Signs change nothing in this.
+    fn quotient_by_reciprocal(
+        &mut self,
+        lane: Lane,
+        signed: bool,
+        a: V<'c>,
+        b: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let double = lane == Lane::F64;
+        let (reciprocal, lanes, aims): (_, _, &[u64]) = match double {
+            true => (
+                "llvm.x86.avx512.rcp14.pd.512",
+                8,
+                &[1f64.to_bits(), (1.0 + 2f64.powi(-40)).to_bits()],
+            ),
+            false => (
+                "llvm.x86.avx512.rcp14.ps.512",
+                16,
+                &[u64::from((1.0 + 2f32.powi(-19)).to_bits())],
+            ),
+        };
+        let ty = Ty::vector(lane, lanes);
+        let all: V = self.int(u32::from(lanes)).const_all_ones().into();
+        let mut inverse = self.intrinsic(reciprocal, &[], &[b, b, all])?;
+        let minus_b = self.negated(b)?;
+        for &aim in aims {
+            let aim = self.konst(ty, aim)?;
+            let error = self.intrinsic("llvm.fma", &[ty], &[minus_b, inverse, aim])?;
+            inverse = self.intrinsic("llvm.fma", &[ty], &[inverse, error, inverse])?;
+        }
+        let ratio = self.op2(I::FMul, a, inverse)?;
+        let words = self.type_of(Ty::vector(Lane::I32, lanes));
+        match (double, signed) {
+            (false, _) => self.cast(I::FPToSI, ratio, words),
+            (true, false) => self.cast(I::FPToUI, ratio, words),
+            // Of `MIN / -1` the instruction makes `MIN`; what LLVM's conversion makes of it is not defined.
+            (true, true) => {
+                let current = self.i32(ROUNDING_OF_MXCSR).into();
+                let none = self.konst(Ty::vector(Lane::I32, lanes), 0)?;
+                let args = [ratio, none, all, current];
+                self.intrinsic("llvm.x86.avx512.mask.cvttpd2dq.512", &[], &args)
+            }
+        }
     }
 }

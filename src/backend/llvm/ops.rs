@@ -112,7 +112,10 @@ impl<'c> LlvmEmitter<'c, '_> {
             }
             Op::ExtractLane(k) => {
                 let v = self.get(args[0])?;
-                self.lane(v, u32::from(*k))
+                match self.lanes_of_blocks.lane(v, *k) {
+                    Some(loaded) => Ok(loaded),
+                    None => self.lane(v, u32::from(*k)),
+                }
             }
             Op::InsertLane(k) => {
                 let (v, one) = (self.get(args[0])?, self.get(args[1])?);
@@ -133,7 +136,7 @@ impl<'c> LlvmEmitter<'c, '_> {
                 self.bits_mask(bits, ty.lanes)
             }
             Op::FpEnv(op) => self.fp_env(*op, ty, args),
-            Op::BlockLoad(access) => self.block_load(*access, args),
+            Op::BlockLoad(access) => self.block_load(*access, args, out),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
             Op::NamedBarrier(step) => self.named_barrier(*step, args),
             other => Err(InternalError(format!("{other:?} with a result"))),
@@ -174,13 +177,7 @@ impl<'c> LlvmEmitter<'c, '_> {
                 let ones = self.konst(ty, u64::MAX)?;
                 self.op2(I::Xor, v, ones)
             }
-            UnOp::FNeg => Ok(match v {
-                V::FloatValue(x) => self.b.build_float_neg(x, "\0")?.into(),
-                other => {
-                    let x = self.as_vector(other)?;
-                    self.b.build_float_neg(x, "\0")?.into()
-                }
-            }),
+            UnOp::FNeg => self.negated(v),
             // The second operand: the result for zero is defined.
             UnOp::Clz => self.intrinsic(
                 "llvm.ctlz",
@@ -236,6 +233,17 @@ impl<'c> LlvmEmitter<'c, '_> {
                 Err("a shift among other operations".into())
             }
         }
+    }
+
+    /// A float or a vector of them with the other sign.
+    pub(super) fn negated(&self, v: V<'c>) -> EmitResult<V<'c>> {
+        Ok(match v {
+            V::FloatValue(x) => self.b.build_float_neg(x, "\0")?.into(),
+            other => {
+                let x = self.as_vector(other)?;
+                self.b.build_float_neg(x, "\0")?.into()
+            }
+        })
     }
 
     /// `x * 2^y` by the instruction for it, on pieces of the processor's width.
@@ -345,7 +353,7 @@ impl<'c> LlvmEmitter<'c, '_> {
 }
 
 /// Operand of instructions of AVX-512: they round as is set in the control register.
-const ROUNDING_OF_MXCSR: u32 = 4;
+pub(super) const ROUNDING_OF_MXCSR: u32 = 4;
 
 /// Indices of a shuffle, padded with the last one.
 fn pad(indices: impl ExactSizeIterator<Item = u32> + Clone) -> Vec<Option<u32>> {
