@@ -214,6 +214,13 @@ pub trait Backend: Send + Sync {
         false
     }
 
+    /// Whether arithmetic of binary16 is better done as such than in wider formats: by instructions for it, or by calls of a helper where all
+    /// of it is slow. The pass `half-calls` runs.
+    fn joins_halves(&self, options: &CodegenOptions) -> bool {
+        let _ = options;
+        true
+    }
+
     /// The vector registers of a code generator that keeps the order of operations, if they shall be put in order.
     fn interleaves(&self, options: &CodegenOptions) -> Option<Vectors> {
         let _ = options;

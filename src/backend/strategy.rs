@@ -29,12 +29,11 @@ impl BackendKind {
     }
 
     /// Passes over the SSA that make this code generator's code worse. `strip-mine` and `strip-start` cut vectors into pieces for code
-    /// generators with narrow registers; LLVM has them as wide as the processor does. `half-calls` calls a helper for arithmetic of binary16, which
-    /// LLVM has instructions for.
+    /// generators with narrow registers; LLVM has them as wide as the processor does.
     pub const fn unwanted_passes(self) -> &'static [&'static str] {
         match self {
             BackendKind::Cranelift => &[],
-            BackendKind::Llvm => &["strip-mine", "strip-start", "half-calls"],
+            BackendKind::Llvm => &["strip-mine", "strip-start"],
         }
     }
 }

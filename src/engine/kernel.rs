@@ -237,6 +237,9 @@ impl Kernel {
         let codegen = self.codegen(oob);
         options.any_exponent = backend.scales_by_any(&codegen);
         options.interleave = backend.interleaves(&codegen);
+        if !backend.joins_halves(&codegen) {
+            options.disabled.insert("half-calls");
+        }
         match merge_splits(&self.parts().engine.0.options.strategy, backend.name(), oob) {
             Some(splits) => options.merge_splits = splits,
             None => drop(options.disabled.insert("merge-splits")),

@@ -38,6 +38,8 @@ pub(super) struct TargetCpu {
     pub slow_gathers: bool,
     /// Fused multiply-add is one instruction.
     pub fma: bool,
+    /// Arithmetic of binary16.
+    pub halves: bool,
     /// Conversions from and to binary16.
     pub f16c: bool,
     /// Bits of the widest vectors.
@@ -104,6 +106,7 @@ impl TargetCpu {
             // AMD's are microcode, in front of which everything waits.
             slow_gathers: name.starts_with("znver"),
             fma: !x86 || has("fma"),
+            halves: avx512 && has("avx512fp16"),
             f16c: has("f16c"),
             tune: None,
             target: Triple::host(),
@@ -131,7 +134,7 @@ impl TargetCpu {
         }
         cpu.vectors = bits;
         if bits == 128 && self.target.architecture == Architecture::X86_64 {
-            (cpu.avx512, cpu.vnni) = (false, false);
+            (cpu.avx512, cpu.vnni, cpu.halves) = (false, false, false);
             (cpu.avx2, cpu.fma, cpu.f16c) = (false, false, false);
             let comma = if cpu.features.is_empty() { "" } else { "," };
             cpu.features.push_str(comma);

@@ -4,16 +4,18 @@ use std::mem::offset_of;
 
 use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
-use inkwell::types::{BasicMetadataTypeEnum, BasicType};
-use inkwell::values::{BasicMetadataValueEnum, ValueKind};
+use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
+use inkwell::values::{BasicMetadataValueEnum, InstructionOpcode as I, ValueKind};
 use visa_runtime::abi::{Helpers, LaunchCtx, named_barrier};
 
 use super::context::Field;
 use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::extended;
+use super::types::{lanes_of, padded_lanes};
 use crate::backend::OobPolicy;
 use crate::backend::calls::Call;
-use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
+use crate::ssa::fp_env::CR0_PLAIN;
+use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Lane, Ty, Value};
 
 impl<'c> LlvmEmitter<'c, '_> {
     /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of a given number of bits, or nothing.
@@ -107,7 +109,38 @@ impl<'c> LlvmEmitter<'c, '_> {
         let cr0 = self.get(args[0])?;
         let from = args.get(1).map_or(to, |&a| self.ty(a));
         let operands = self.get_all(&args[1..])?;
+        if self.is_plain_half(op, cr0, (from, to)) {
+            return self.half(op, to, &operands);
+        }
         self.call_fp_env(op, cr0, from, &operands, to)
+    }
+
+    /// True for arithmetic of binary16 with the usual rounding, if the processor has instructions for it. They heed denormals always.
+    fn is_plain_half(&self, op: FpEnvOp, cr0: V<'c>, (from, to): (Ty, Ty)) -> bool {
+        let plain = self.as_int(cr0).ok();
+        let plain = plain.and_then(|cr0| cr0.get_zero_extended_constant());
+        let there = matches!(op, FpEnvOp::Add | FpEnvOp::Mul | FpEnvOp::Fma);
+        let halves = from.lane == Lane::I16 && to.lane == Lane::I16;
+        self.cpu.halves && there && halves && plain == Some(CR0_PLAIN.into())
+    }
+
+    fn half(&mut self, op: FpEnvOp, ty: Ty, operands: &[V<'c>]) -> EmitResult<V<'c>> {
+        let mut halves: BasicTypeEnum = self.cx.f16_type().into();
+        if !ty.is_scalar() {
+            halves = lanes_of(halves, padded_lanes(ty.lanes));
+        }
+        let args = operands.iter().map(|&v| self.cast_bits(v, halves));
+        let args = args.collect::<EmitResult<Vec<_>>>()?;
+        let result = match (op, args.as_slice()) {
+            (FpEnvOp::Add, &[a, b]) => self.op2(I::FAdd, a, b)?,
+            (FpEnvOp::Mul, &[a, b]) => self.op2(I::FMul, a, b)?,
+            (FpEnvOp::Fma, &[_, _, _]) => {
+                let fma = self.declare("llvm.fma", &[halves])?;
+                self.call(fma, &args)?.ok_or("a sum without a result")?
+            }
+            _ => return Err(InternalError(format!("{op:?} of halves"))),
+        };
+        self.cast_bits(result, self.type_of(ty))
     }
 
     /// Calls [`Helpers::fp_env`] with operands and result in stack slots.

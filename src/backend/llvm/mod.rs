@@ -321,6 +321,11 @@ impl Backend for LlvmBackend {
         cpu.is_ok_and(|cpu| cpu.avx512)
     }
 
+    fn joins_halves(&self, options: &CodegenOptions) -> bool {
+        let cpu = self.cpu.with_vectors(options.tuning.vector_width);
+        cpu.is_ok_and(|cpu| cpu.halves)
+    }
+
     fn interleaves(&self, options: &CodegenOptions) -> Option<Vectors> {
         let all = match (options.tuning.order, options.tuning.codegen) {
             (Order::Given, _) | (Order::Auto, CodegenEffort::None) => return None,
