@@ -113,7 +113,7 @@ impl<'r> Block<'r> {
     }
 
     fn access(&mut self) -> MemAccess {
-        let comps = [1, 1, 4, 4, 4][self.rng.below(5)];
+        let comps = [1, 1, 2, 4, 4, 4][self.rng.below(6)];
         let elems = [Lane::I32, Lane::I32, Lane::I16, Lane::I8];
         MemAccess {
             space: self.space,

@@ -16,6 +16,7 @@ mod memory;
 #[path = "../backend_cranelift/narrow.rs"]
 mod narrow;
 mod objects;
+mod operations;
 #[path = "../backend_cranelift/ops.rs"]
 mod ops;
 #[path = "../backend_cranelift/pointers.rs"]

@@ -14,6 +14,7 @@ use target_lexicon::Architecture;
 use super::block_access::LanesOfBlocks;
 use super::blocks::Blocks;
 use super::calls::Intrinsics;
+use super::compare::Comparisons;
 use super::context;
 use super::cpu::TargetCpu;
 use super::lines::Lines;
@@ -127,6 +128,8 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     pub intrinsics: Intrinsics<'c>,
     /// What loads fetch.
     pub fetches: Fetches,
+    /// What is known about comparisons.
+    pub comparisons: Comparisons,
     /// Lanes of block loads.
     pub lanes_of_blocks: LanesOfBlocks<'c>,
 }
@@ -165,6 +168,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             version: Version::default(),
             intrinsics: Intrinsics::default(),
             fetches: Fetches::new(f, options.tuning.prefetch),
+            comparisons: Comparisons::new(f),
             lanes_of_blocks: LanesOfBlocks::new(f),
         })
     }

@@ -18,6 +18,7 @@ mod block_access;
 mod blocks;
 mod calls;
 mod check;
+mod compare;
 mod context;
 mod convert;
 mod cpu;

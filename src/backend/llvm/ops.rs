@@ -83,10 +83,16 @@ impl<'c> LlvmEmitter<'c, '_> {
         match &data.op {
             Op::Input(input) => self.input(*input, out),
             Op::Unary(op) => self.unary(*op, ty, args[0]),
-            Op::Binary(op) => self.binary(*op, ty, args[0], args[1]),
+            Op::Binary(op) => match self.rest_of_mask(out)? {
+                Some(rest) => Ok(rest),
+                None => self.binary(*op, ty, args[0], args[1]),
+            },
             Op::Fma => self.fma(ty, args),
             Op::Dot4(signs) => self.dot4(*signs, ty, args),
             Op::ICmp(cond) => {
+                if let Some(found) = self.test_of_bits(*cond, args)? {
+                    return Ok(found);
+                }
                 let (a, b) = (self.get(args[0])?, self.get(args[1])?);
                 self.icmp(int_predicate(*cond), a, b)
             }
