@@ -49,8 +49,8 @@ impl Meetings {
 
     /// Before a group.
     ///
-    /// The id comes in registers: an array comes in memory, and is read from there in one piece, for which the processor waits until all
-    /// stores before it are done, if the caller has written it in several.
+    /// The id comes in registers. As an array it would come in memory, written in three pieces and read in two, and processors wait with such
+    /// a load until all stores before it are done.
     #[inline(never)]
     pub(crate) fn reset(&mut self, x: u32, y: u32, z: u32) {
         self.group = [x, y, z];

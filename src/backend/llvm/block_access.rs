@@ -129,8 +129,8 @@ impl<'c> LlvmEmitter<'c, '_> {
         Ok(phi.as_basic_value())
     }
 
-    /// A block load of which lanes are read one by one: they are loaded so, as all lanes of a vector take such a number from memory, but not
-    /// from a lane of another vector, without an instruction.
+    /// A block load of which lanes are read one by one. They are loaded one by one, too: an operation on vectors takes a number for all lanes
+    /// from memory as it is, but not from a lane of another vector.
     fn block_in_lanes(&mut self, block: &BlockOperands<'c>, lanes: &[u16]) -> EmitResult<V<'c>> {
         let (whole, fast, slow) = self.whole_block(block)?;
         let done = self.new_block();

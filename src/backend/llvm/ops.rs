@@ -83,10 +83,11 @@ impl<'c> LlvmEmitter<'c, '_> {
         match &data.op {
             Op::Input(input) => self.input(*input, out),
             Op::Unary(op) => self.unary(*op, ty, args[0]),
-            Op::Binary(op) => match self.rest_of_mask(out)? {
+            Op::Binary(BinOp::And) => match self.rest_of_mask(out)? {
                 Some(rest) => Ok(rest),
-                None => self.binary(*op, ty, args[0], args[1]),
+                None => self.binary(BinOp::And, ty, args[0], args[1]),
             },
+            Op::Binary(op) => self.binary(*op, ty, args[0], args[1]),
             Op::Fma => self.fma(ty, args),
             Op::Dot4(signs) => self.dot4(*signs, ty, args),
             Op::ICmp(cond) => {
