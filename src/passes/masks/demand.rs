@@ -183,7 +183,7 @@ struct Pass<'a> {
     place: Vec<Option<(Block, u32)>>,
     /// Masks whose complement is computed, and that.
     complement: FxHashMap<Value, Value>,
-    /// Masks that a branch tests for lanes.
+    /// Masks that a branch tests for lanes, whole or as two halves.
     tested: FxHashSet<Value>,
     /// Arguments of each parameter, with the whole argument list they come from.
     args: Vec<Vec<(Block, usize)>>,
@@ -218,7 +218,7 @@ fn complements(f: &Function, dom: &DomTree) -> FxHashMap<Value, Value> {
     out
 }
 
-/// Masks that a branch tests for lanes.
+/// Masks that a branch tests for lanes, and the halves that such a mask is put together from.
 fn tested(f: &Function, dom: &DomTree) -> FxHashSet<Value> {
     let conditions = dom
         .rpo()
@@ -226,7 +226,16 @@ fn tested(f: &Function, dom: &DomTree) -> FxHashSet<Value> {
         .filter_map(|&b| f.block(b).term.condition());
     let tests = conditions.filter_map(|v| f.def_inst(f.resolve(v)));
     let tests = tests.filter(|data| data.op == Op::MaskAny);
-    tests.map(|data| f.resolve(data.args[0])).collect()
+    let mut all: FxHashSet<Value> = tests.map(|data| f.resolve(data.args[0])).collect();
+    let halves = all.iter().flat_map(|&mask| {
+        let half = f.ty(mask).lanes / 2;
+        let parts = [0, half].map(|first| window(f, Part { mask, first }, half));
+        parts.map(|part| (half, f.resolve(part.mask)))
+    });
+    let halves = halves.filter(|&(half, mask)| f.ty(mask).lanes == half);
+    let halves: Vec<Value> = halves.map(|(_, mask)| mask).collect();
+    all.extend(halves);
+    all
 }
 
 impl Pass<'_> {
