@@ -1,10 +1,10 @@
-//! Comparisons whose result is a mask: not twice, and in the lanes that are there.
+//! Comparisons whose result is a mask: each is made once, and low bits of 64-bit lanes are tested without cutting them out first.
 
-use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
 use rustc_hash::FxHashMap;
 
 use super::emit::{EmitResult, LlvmEmitter, V};
+use super::ops::int_predicate;
 use crate::backend::uses;
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, UnOp, Value};
 
@@ -70,33 +70,25 @@ impl<'c> LlvmEmitter<'c, '_> {
         let ty = self.ty(wide);
         let (wide, bits, zero) = (self.get(wide)?, self.konst(ty, bits)?, self.konst(ty, 0)?);
         let found = self.op2(I::And, wide, bits)?;
-        let predicate = match cond {
-            ICond::Eq => IntPredicate::EQ,
-            _ => IntPredicate::NE,
-        };
-        self.icmp(predicate, found, zero).map(Some)
+        self.icmp(int_predicate(cond), found, zero).map(Some)
     }
 
     /// The 64-bit lanes of which a comparison tests some low bits, and those bits.
     fn cut_bits(&self, cond: ICond, args: &[Value]) -> Option<(Value, u64)> {
         let f = self.f;
-        let same = |v: Value| match &f.def_inst(v)?.op {
-            Op::VecConst(lanes) => {
-                let &first = lanes.first()?;
-                lanes.iter().all(|&lane| lane == first).then_some(first)
-            }
-            _ => None,
-        };
         let once = |v: Value| self.comparisons.reads[v.0 as usize] == 1;
         let &[tested, zero] = args else { return None };
-        if !matches!(cond, ICond::Eq | ICond::Ne) || same(zero) != Some(0) || !once(tested) {
+        if !matches!(cond, ICond::Eq | ICond::Ne)
+            || self.uniform_const(zero) != Some(0)
+            || !once(tested)
+        {
             return None;
         }
         let and = f.def_inst(tested)?;
         let (Op::Binary(BinOp::And), &[cut, bits]) = (&and.op, and.args.as_slice()) else {
             return None;
         };
-        let bits = same(bits)?;
+        let bits = self.uniform_const(bits)?;
         let trunc = f.def_inst(cut).filter(|_| once(cut))?;
         let wide = *trunc.args.first()?;
         let fits = trunc.op == Op::Convert(Conv::Trunc) && f.ty(wide).lane == Lane::I64;

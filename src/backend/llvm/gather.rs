@@ -500,21 +500,21 @@ impl<'c> LlvmEmitter<'c, '_> {
         let (at, first) = self.led(lanes, lead, (access.elem, 0))?;
         let (_, second) = self.led(lanes, lead, (access.elem, 1))?;
         self.report_outside(access, lanes, [first, second].into_iter())?;
-        let both = self.op2(I::And, first, second)?;
-        let both = self.guard(lanes, both)?;
         let one = self.op2(I::Xor, first, second)?;
         let one = self.guard(lanes, one)?;
         let cut = self.mask_bits(one, lanes.count)?;
         let whole = self.icmp(IntPredicate::EQ, cut, self.i32(0))?;
         let (fast, other, done) = self.two_ways(whole)?;
         self.at(fast);
+        // Of each enabled lane both are inside here, or none.
+        let inside = self.guard(lanes, first)?;
         let width = u32::from(padded_lanes(lanes.count));
         let in_turn: Vec<_> = (0..width)
             .flat_map(|k| [Some(k), Some(width + k)])
             .collect();
         let pairs = self.shuffle(data[0], Some(data[1]), &in_turn)?;
         let pairs = self.cast_bits(pairs, self.type_of(Ty::vector(Lane::I64, lanes.count)))?;
-        self.scatter_lanes(lanes, at, both, pairs)?;
+        self.scatter_lanes(lanes, at, inside, pairs)?;
         self.jump(done)?;
         self.at(other);
         self.store_message(access, lanes, &data)?;

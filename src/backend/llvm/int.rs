@@ -130,8 +130,8 @@ impl<'c> LlvmEmitter<'c, '_> {
 
     /// Exact for lanes of up to 32 bits; of a zero divisor, something.
     ///
-    /// A quotient below `2^16` that is rounded to a float differs from the next whole number by `2^-16` of itself or more, and so does one
-    /// below `2^32`, as a double, by `2^-32`.
+    /// The quotient of `a` by `b` is a whole number, or is below the next one by `1 / b` or more. That is `1 / a` of the quotient: at least
+    /// `2^-16` of it for 16 bits, and `2^-32` for 32. Floats are rounded by `2^-24`, and doubles by `2^-53`, so that none becomes the next one.
     fn quotient_by_floats(
         &mut self,
         ty: Ty,

@@ -11,7 +11,7 @@ use crate::backend::SCALE_BIAS;
 use crate::ssa::fp_env::CR0_PLAIN;
 use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Lane, Op, Ty, UnOp, Value};
 
-const fn int_predicate(cond: ICond) -> IntPredicate {
+pub(super) const fn int_predicate(cond: ICond) -> IntPredicate {
     match cond {
         ICond::Eq => IntPredicate::EQ,
         ICond::Ne => IntPredicate::NE,
