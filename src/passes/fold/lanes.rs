@@ -41,6 +41,7 @@ fn extract(r: &mut Rewriter, s: &Subject, k: u16) -> Option<Action> {
     let data = r.f.def_inst(x)?;
     match &data.op {
         Op::Splat => Some(Same(data.args[0])),
+        Op::Bitcast => part(r, data.args[0], s.ty, k),
         Op::VecConst(bits) => bits.get(usize::from(k)).map(|&b| Uniform(b)),
         Op::InsertLane(at) if *at == k => Some(Same(data.args[1])),
         Op::InsertLane(_) => Some(Become(s.op.clone(), vec![data.args[0]])),
@@ -59,6 +60,21 @@ fn extract(r: &mut Rewriter, s: &Subject, k: u16) -> Option<Action> {
         }
         _ => None,
     }
+}
+
+/// Lane `k` of an integer that is seen as a vector: its bits as a number, like those that a mask leaves. Both forms stand beside each
+/// other where an unsigned short is divided.
+fn part(r: &mut Rewriter, whole: Value, ty: Ty, k: u16) -> Option<Action> {
+    let from = r.f.ty(whole);
+    if !from.is_scalar() || from.lane.is_float() || ty.lane.is_float() {
+        return None;
+    }
+    let mut at = whole;
+    if k != 0 {
+        let count = r.constant(from, u64::from(k) * u64::from(ty.lane.bits()));
+        at = r.emit(Op::Binary(BinOp::LShr), vec![whole, count], from);
+    }
+    Some(Become(Op::Convert(Conv::Trunc), vec![at]))
 }
 
 fn insert(f: &Function, s: &Subject, k: u16) -> Option<Action> {
