@@ -29,10 +29,11 @@ impl BackendKind {
     }
 
     /// Passes over the SSA that make this code generator's code worse. `strip-mine` and `strip-start` cut vectors into pieces for code
-    /// generators with narrow registers; LLVM has them as wide as the processor does.
+    /// generators with narrow registers; LLVM has them as wide as the processor does. Where they are narrow, `short-branches` does more work than
+    /// it saves.
     pub const fn unwanted_passes(self) -> &'static [&'static str] {
         match self {
-            BackendKind::Cranelift => &[],
+            BackendKind::Cranelift => &["short-branches"],
             BackendKind::Llvm => &["strip-mine", "strip-start"],
         }
     }

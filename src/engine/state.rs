@@ -82,7 +82,11 @@ impl Engine {
         let given = options.clone();
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
-        options.passes.if_convert |= options.strategy.tuning.masks == Masks::Select;
+        match options.strategy.tuning.masks {
+            Masks::Auto => {}
+            Masks::Select => options.passes.if_convert = true,
+            Masks::Branch => drop(options.passes.disabled.insert("short-branches")),
+        }
         let check = options.strategy.tuning.check;
         options.passes.check_buffers |= check.contains(Check::Memory);
         options.passes.check_races |= check.contains(Check::Race);

@@ -1,8 +1,9 @@
 //! If-conversion: code under an empty mask is executed without effect instead of being jumped over.
 //!
 //! A branch on `maskany m` around a block that does nothing observable when `m` is empty becomes straight code. That saves
-//! the branch and lets both sides be scheduled together; it costs the work where the mask was empty. So it runs only where
-//! it is asked for ([`super::PassOptions::if_convert`]), before mask facts are used: these drop selects that it has to see.
+//! the branch and lets both sides be scheduled together; it costs the work where the mask was empty. So all blocks are converted only where
+//! that is asked for ([`super::PassOptions::if_convert`]), and otherwise, by the pass `short-branches`, those that take less than a branch that is
+//! predicted wrongly. Both run before mask facts are used: these drop selects that have to be seen.
 //!
 //! Guarantees: with an empty mask the block's memory accesses have no enabled lane, and what it hands on is what the branch
 //! around it would have handed on. Both are proven from the operations, nothing is assumed about who made them.
@@ -17,17 +18,39 @@ use crate::ssa::{BinOp, Block, BlockCall, Function, InstData, Op, Term, UnOp, Va
 /// Longest block that is executed under an empty mask, in instructions.
 const MAX_INSTS: usize = 200;
 
+/// Longest block that is not worth a branch, in instructions. Of 2, 4, 6, 8 and 16, this was the best one with LLVM.
+const MAX_SHORT: usize = 8;
+
 /// How far chains of selects and conjunctions are followed.
 const DEPTH: usize = 8;
 
 /// Times that the whole is gone through, as what was nested comes to the surface.
 const ROUNDS: usize = 8;
 
-/// Runs the pass.
+/// Runs the pass `if-convert`.
 pub(super) fn run(f: &mut Function) -> usize {
+    converted(f, &|f, b| f.block(b).insts.len() <= MAX_INSTS)
+}
+
+/// Runs the pass `short-branches`: only blocks of a few instructions that reach no memory.
+pub(super) fn run_short(f: &mut Function) -> usize {
+    converted(f, &|f, b| {
+        let insts = &f.block(b).insts;
+        let here = |&i: &_| {
+            let op = &f.inst(i).op;
+            !op.has_effect() && !matches!(op, Op::Load(_) | Op::FpEnv(_))
+        };
+        insts.len() <= MAX_SHORT && insts.iter().all(here)
+    })
+}
+
+/// Which blocks may be executed under an empty mask.
+type Fits<'a> = &'a dyn Fn(&Function, Block) -> bool;
+
+fn converted(f: &mut Function, fits: Fits) -> usize {
     let mut changes = 0;
     for _ in 0..ROUNDS {
-        let converted = round(f);
+        let converted = round(f, fits);
         if converted == 0 {
             break;
         }
@@ -38,12 +61,12 @@ pub(super) fn run(f: &mut Function) -> usize {
     changes
 }
 
-fn round(f: &mut Function) -> usize {
+fn round(f: &mut Function, fits: Fits) -> usize {
     let dom = DomTree::new(f);
     let mut changes = 0;
     let mut touched = vec![false; f.blocks.len()];
     for &b in dom.rpo() {
-        let Some((inner, join)) = skipped(f, &dom, b) else {
+        let Some((inner, join)) = skipped(f, &dom, b).filter(|&(inner, _)| fits(f, inner)) else {
             continue;
         };
         // The tree speaks of what was there before.
@@ -76,7 +99,7 @@ fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall)> 
     };
     let alone = dom.preds(inner) == [b] && inner != Function::ENTRY;
     let forward = join.block == other.block && join.block != inner && join.block != b;
-    if !alone || !forward || f.block(inner).insts.len() > MAX_INSTS {
+    if !alone || !forward {
         return None;
     }
     // Blocks with one predecessor need no parameters; `cfg` has removed them.

@@ -570,6 +570,9 @@ fn narrowed(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action> {
         return None;
     }
     let args = r.f.def_inst(s.args[0])?.args.clone();
+    if matches!(op, BinOp::LShr | BinOp::AShr) {
+        return shifted_down(r, s, op, (args[0], args[1]));
+    }
     let before = |r: &mut Rewriter, v: Value| {
         let data = r.f.def_inst(v)?;
         let extends = matches!(data.op, Op::Convert(Conv::SExt | Conv::ZExt));
@@ -600,4 +603,38 @@ fn narrowed(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action> {
         _ => return None,
     };
     Some(Become(Op::Binary(op), vec![x, y]))
+}
+
+/// An extended number whose bits are moved down has the bits of the number moved down, below those of its extension.
+fn shifted_down(
+    r: &mut Rewriter,
+    s: &Subject,
+    op: BinOp,
+    (wide, by): (Value, Value),
+) -> Option<Action> {
+    let data = r.f.def_inst(wide)?;
+    let x = *data.args.first()?;
+    let (from, bits) = (r.f.ty(x), u64::from(r.f.ty(wide).lane.bits()));
+    let by = uniform_const(r.f, by)? % bits;
+    let width = u64::from(from.lane.bits());
+    let (op, by) = match (&data.op, op) {
+        _ if from.lane == Lane::I1 => return None,
+        (Op::Convert(Conv::ZExt), _) if by >= width => return Some(Uniform(0)),
+        (Op::Convert(Conv::ZExt), _) => (BinOp::LShr, by),
+        (Op::Convert(Conv::SExt), BinOp::AShr) => (op, by.min(width - 1)),
+        // Copies of the sign come down, and are cut off.
+        (Op::Convert(Conv::SExt), _) if by + u64::from(s.ty.lane.bits()) <= width => (op, by),
+        _ => return None,
+    };
+    let by = r.constant(from, by);
+    if from == s.ty {
+        return Some(Become(Op::Binary(op), vec![x, by]));
+    }
+    let moved = r.emit(Op::Binary(op), vec![x, by], from);
+    let conv = match (from.lane.bits() > s.ty.lane.bits(), op) {
+        (true, _) => Conv::Trunc,
+        (false, BinOp::LShr) => Conv::ZExt,
+        (false, _) => Conv::SExt,
+    };
+    Some(Become(Op::Convert(conv), vec![moved]))
 }
