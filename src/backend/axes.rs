@@ -220,7 +220,7 @@ axes! {
             Streams = "streams": "for the next threads, with affine loads outside of loops in functions that also access memory at addresses that are not affine; for this thread, before masked vector loads (llvm only)",
         }
         masks: Masks = Auto, "masks", "WAY", "What happens to code whose execution mask has no lane enabled" {
-            Auto = "auto": "`branch`, and on llvm, blocks of up to eight operations that reach no memory are executed",
+            Auto = "auto": "`branch`, and on llvm, blocks of up to ten cheap operations are executed",
             Select = "select": "it is executed without effect (if-conversion)",
             Branch = "branch": "it is jumped over",
         }

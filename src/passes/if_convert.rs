@@ -18,8 +18,8 @@ use crate::ssa::{BinOp, Block, BlockCall, Function, InstData, Op, Term, UnOp, Va
 /// Longest block that is executed under an empty mask, in instructions.
 const MAX_INSTS: usize = 200;
 
-/// Longest block that is not worth a branch, in instructions. Of 2, 4, 6, 8 and 16, this was the best one with LLVM.
-const MAX_SHORT: usize = 8;
+/// Most operations of a block that is not worth a branch. Of 8 to 12, 16 and 24, this was the best number with LLVM.
+const MAX_SHORT: usize = 10;
 
 /// How far chains of selects and conjunctions are followed.
 const DEPTH: usize = 8;
@@ -32,16 +32,27 @@ pub(super) fn run(f: &mut Function) -> usize {
     converted(f, &|f, b| f.block(b).insts.len() <= MAX_INSTS)
 }
 
-/// Runs the pass `short-branches`: only blocks of a few instructions that reach no memory.
+/// Runs the pass `short-branches`: only blocks of a few cheap operations.
 pub(super) fn run_short(f: &mut Function) -> usize {
     converted(f, &|f, b| {
-        let insts = &f.block(b).insts;
-        let here = |&i: &_| {
-            let op = &f.inst(i).op;
-            !op.has_effect() && !matches!(op, Op::Load(_) | Op::FpEnv(_))
-        };
-        insts.len() <= MAX_SHORT && insts.iter().all(here)
+        let costs = f.block(b).insts.iter().map(|&i| cost(f, f.inst(i)));
+        costs
+            .sum::<Option<usize>>()
+            .is_some_and(|sum| sum <= MAX_SHORT)
     })
+}
+
+/// What an operation costs in a short block, in operations on 32-bit lanes; none, if it does not belong there: accesses, divisions, roots.
+fn cost(f: &Function, data: &InstData) -> Option<usize> {
+    use BinOp::{FDiv, SDiv, SRem, UDiv, URem};
+    let wide = data.results.iter().any(|&r| f.ty(r).lane.bits() == 64);
+    match data.op {
+        Op::Const(_) | Op::VecConst(_) => Some(0),
+        Op::Load(_) | Op::FpEnv(_) | Op::Unary(UnOp::FSqrt) => None,
+        Op::Binary(FDiv | SDiv | SRem | UDiv | URem) => None,
+        _ if data.op.has_effect() => None,
+        _ => Some(if wide { 2 } else { 1 }),
+    }
 }
 
 /// Which blocks may be executed under an empty mask.

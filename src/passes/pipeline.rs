@@ -87,6 +87,7 @@ pub const ORDER: &[&str] = &[
     "cfg",
     "gvn",
     "if-convert",
+    "dce",
     "short-branches",
     "masks",
     "fold",
@@ -94,6 +95,8 @@ pub const ORDER: &[&str] = &[
     "gvn",
     "correlated-values",
     "dce",
+    // What was nested deeper is on the surface now.
+    "short-branches",
     "division",
     "half-calls",
     "one-lane-stores",
@@ -129,6 +132,12 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     (
         "correlated-values",
         &["cfg", "uniform", "fold", "cfg", "gvn"],
+    ),
+    (
+        "short-branches",
+        &[
+            "fold", "gvn", "masks", "fold", "cfg", "gvn", "dce", "masks", "cfg", "fold", "gvn",
+        ],
     ),
     ("division", &["fold", "gvn", "dce"]),
     ("half-calls", &["dce"]),

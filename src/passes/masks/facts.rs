@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::edit::{const_lanes, uniform_const};
+use super::super::edit::{const_lanes, unary, uniform_const};
 use crate::ssa::{BinOp, Function, Op, UnOp, Value};
 
 /// Lanes of a mask from `first` on; how many follows from what they are compared with.
@@ -121,6 +121,15 @@ impl Facts {
     pub(super) fn add_part(&mut self, v: Value, whole: Value) {
         let list = self.about.entry(v).or_default();
         list.push(Fact::Subset(v, whole));
+        self.answers.clear();
+    }
+
+    /// Adds that two masks together are one that may have been split in other places, too.
+    pub(super) fn add_split(&mut self, parts: [Value; 2], whole: Value) {
+        let fact = Fact::Union(parts.to_vec(), whole);
+        for v in parts {
+            self.about.entry(v).or_default().push(fact.clone());
+        }
         self.answers.clear();
     }
 
@@ -366,10 +375,11 @@ impl<'a> Query<'a> {
             };
             let operands = q.operands(last).unwrap_or_default();
             let mut next: Vec<Part> = leaves.iter().copied().filter(|p| *p != last).collect();
-            next.extend(operands.iter().map(|&mask| {
-                let mask = f.resolve(mask);
-                window(f, Part { mask, ..last }, lanes)
-            }));
+            next.extend(
+                operands
+                    .into_iter()
+                    .map(|mask| window(f, Part { mask, ..last }, lanes)),
+            );
             next.retain(|part| const_lanes(f, part.mask).is_none());
             next.sort_by_key(|part| (part.mask, part.first));
             next.dedup();
@@ -389,14 +399,19 @@ impl<'a> Query<'a> {
     }
 
     /// The masks that an operation makes a mask from, if it is one that is looked into.
-    fn operands(&self, part: Part) -> Option<&'a [Value]> {
+    fn operands(&self, part: Part) -> Option<Vec<Value>> {
         let data = self.f.def_inst(part.mask)?;
-        let known = match data.op {
-            Op::Binary(BinOp::And | BinOp::Or | BinOp::Xor) | Op::Unary(UnOp::Not) => true,
-            Op::Select => self.f.ty(data.args[0]) == self.f.ty(data.args[1]),
-            _ => false,
-        };
-        known.then_some(data.args.as_slice())
+        let all = data.args.iter().map(|&a| self.f.resolve(a));
+        match data.op {
+            Op::Binary(BinOp::And) => {
+                let [a, b] = [0, 1].map(|n| self.f.resolve(data.args[n]));
+                let [x, y] = [(b, a), (a, b)].map(|(m, v)| chosen(self.f, m, v));
+                Some(vec![x.map_or(a, |(x, _)| x), y.map_or(b, |(y, _)| y)])
+            }
+            Op::Binary(BinOp::Or | BinOp::Xor) | Op::Unary(UnOp::Not) => Some(all.collect()),
+            Op::Select if self.f.ty(data.args[0]) == self.f.ty(data.args[1]) => Some(all.collect()),
+            _ => None,
+        }
     }
 
     fn union(&mut self, parts: &[Value]) -> Table {
@@ -460,13 +475,34 @@ impl<'a> Query<'a> {
         if let Some((_, table)) = self.nodes.iter().find(|(node, _)| *node == part) {
             return *table;
         }
+        // Masks that were found to be others a moment ago.
+        let of = |n: usize| f.resolve(data.args[n]);
         let mut arg = |n: usize| {
-            // Masks that were found to be others a moment ago.
-            let mask = f.resolve(data.args[n]);
-            self.table(Part { mask, ..part }, depth - 1)
+            self.table(
+                Part {
+                    mask: of(n),
+                    ..part
+                },
+                depth - 1,
+            )
         };
         let table = match data.op {
-            Op::Binary(BinOp::And) => arg(0).and(arg(1)),
+            Op::Binary(BinOp::And) => {
+                let [x, y] = [[1, 0], [0, 1]].map(|[m, v]| match chosen(f, of(m), of(v)) {
+                    Some((mask, not)) => {
+                        let table = self.table(Part { mask, ..part }, depth - 1);
+                        if not { table.not() } else { table }
+                    }
+                    None => self.table(
+                        Part {
+                            mask: of(v),
+                            ..part
+                        },
+                        depth - 1,
+                    ),
+                });
+                x.and(y)
+            }
             Op::Binary(BinOp::Or) => arg(0).or(arg(1)),
             Op::Binary(BinOp::Xor) => arg(0).xor(arg(1)),
             Op::Unary(UnOp::Not) => arg(0).not(),
@@ -491,6 +527,15 @@ impl<'a> Query<'a> {
         self.full |= k >= ATOMS;
         Table::atom(k.min(ATOMS - 1))
     }
+}
+
+/// What counts of `v` where only the lanes of `m` do: the mask that `m` chooses there, or, if the bool says so, its complement. The other one is
+/// often a value from long ago.
+fn chosen(f: &Function, m: Value, v: Value) -> Option<(Value, bool)> {
+    let not = unary(f, v, UnOp::Not).map(|inner| f.resolve(inner));
+    let data = f.def_inst(not.unwrap_or(v))?;
+    let by = data.op == Op::Select && f.resolve(data.args[0]) == m;
+    by.then(|| (f.resolve(data.args[1]), not.is_some()))
 }
 
 /// Looks through shuffles that cut out consecutive lanes.

@@ -18,6 +18,9 @@ const PARAMS: usize = 16;
 /// Most masks of a union at a join.
 const PARTS: usize = 6;
 
+/// Most mask parameters of a join of which pairs are looked at.
+const PAIRED: usize = 4;
+
 /// Finds facts about block parameters, and replaces unions that are some other mask.
 pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     super::ceilings::run(f, dom, facts);
@@ -159,6 +162,7 @@ fn rejoin(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     let mut changes = 0;
     let home = homes(f);
     for &b in dom.rpo() {
+        split(f, dom, &home, facts, b);
         let empty = empty_masks(f, dom, b);
         for n in 0..f.block(b).insts.len() {
             let data = f.inst(f.block(b).insts[n]);
@@ -170,10 +174,16 @@ fn rejoin(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
                 continue;
             }
             let parts = [f.resolve(data.args[0]), f.resolve(data.args[1])];
+            let before = &f.block(b).insts[..n];
+            let here = |w: Value| match f.def(w) {
+                ValueDef::Param(home, _) => home == b,
+                ValueDef::Result(i, _) => before.contains(&i),
+                ValueDef::Alias(_) => false,
+            };
             let whole = facts
                 .unions(f, &parts, &empty)
                 .into_iter()
-                .find(|&w| parts.contains(&w) || w != result && available(dom, &home, w, b))
+                .find(|&w| available(dom, &home, w, b) || here(w))
                 .or_else(|| joined(f, dom, &home, facts, parts));
             if let Some(whole) = whole {
                 let what = "lanes that come together again are a mask that is there already";
@@ -270,6 +280,32 @@ fn flattened(f: &Function, homes: &[Option<Block>], join: Block, parts: [Value; 
     out
 }
 
+/// Adds which mask the lanes were that come to a join apart, as two of its parameters.
+fn split(f: &Function, dom: &DomTree, homes: &[Option<Block>], facts: &mut Facts, join: Block) {
+    let is_mask = |p: &&Value| f.ty(**p).lane == Lane::I1 && !f.ty(**p).is_scalar();
+    let masks: Vec<Value> = f
+        .block(join)
+        .params
+        .iter()
+        .filter(is_mask)
+        .copied()
+        .collect();
+    let header = dom.preds(join).iter().any(|&p| dom.is_back_edge(p, join));
+    if header || masks.len() > PAIRED {
+        return;
+    }
+    for (n, &p) in masks.iter().enumerate() {
+        for &q in &masks[n + 1..] {
+            if f.ty(p) != f.ty(q) || facts.is_union_known(p) {
+                continue;
+            }
+            if let Some(whole) = joined(f, dom, homes, facts, [p, q]) {
+                facts.add_split([p, q], whole);
+            }
+        }
+    }
+}
+
 /// A union of parameters of a join that is the same mask on every edge.
 fn joined(
     f: &Function,
@@ -296,10 +332,10 @@ fn joined(
                 }
             }
             let empty: Vec<Value> = empty_on_edge(f, p, join).into_iter().collect();
-            let mut masks = match args.iter().all(|a| *a == args[0]) {
-                true => vec![args[0]],
-                false => facts.unions(f, &args, &empty),
-            };
+            let mut masks = facts.unions(f, &args, &empty);
+            if args.iter().all(|a| *a == args[0]) {
+                masks.push(args[0]);
+            }
             masks.retain(|mask| wholes.as_ref().is_none_or(|all| all.contains(mask)));
             if masks.is_empty() {
                 return None;
