@@ -1,9 +1,9 @@
 //! Integer and bitwise rules; `and`, `or`, `xor` and `not` are also mask algebra.
 
 use super::super::edit::{
-    Rewriter, binary as bin, const_lanes, lanes_op, spread_mask, unary as un, uniform_const,
+    Rewriter, binary as bin, const_lanes, spread_mask, unary as un, uniform_const,
 };
-use super::{Action, Subject, clamps, counts, fields, masks, offsets, range, rotates};
+use super::{Action, Subject, clamps, counts, fields, masks, narrow, offsets, range, rotates};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -28,6 +28,11 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         if action.is_some() {
             return action;
         }
+    }
+    if op == BinOp::UMin
+        && let Some(action) = clamps::bounded(r, s)
+    {
+        return Some(action);
     }
     if let Some(action) = counts::binary(r.f, s, op) {
         return Some(action);
@@ -116,7 +121,7 @@ fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Act
         BinOp::Xor if c == ones => Some(Become(Op::Unary(UnOp::Not), vec![x])),
         // Every bit that x can have stays.
         BinOp::And if range::ones(range::most(r.f, x)) & !c == 0 => Some(Same(x)),
-        BinOp::And => low_bits(r, s, c),
+        BinOp::And => low_bits(r, s, c).or_else(|| narrow::kept(r, s, c)),
         BinOp::Mul | BinOp::UDiv | BinOp::SDiv if c == 1 => Some(Same(x)),
         BinOp::Mul | BinOp::UDiv if c.is_power_of_two() => {
             let shift = if op == BinOp::Mul {
@@ -439,7 +444,9 @@ pub(super) fn icmp(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     if uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
         return Some(Become(Op::ICmp(swapped(cond)), vec![b, a]));
     }
-    let c = uniform_const(r.f, b)?;
+    let Some(c) = uniform_const(r.f, b) else {
+        return narrow::compared(r, s, cond);
+    };
     let lane = r.f.ty(a).lane;
     match (cond, c) {
         (ICond::Ult, 0) => return Some(Uniform(0)),
@@ -539,7 +546,8 @@ pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         (Conv::Trunc, Op::Binary(op)) if op.is_bound() => {
             clamps::cut_off(r, s).or_else(|| absolute(r, s))
         }
-        (Conv::Trunc, Op::Binary(op)) => narrowed(r, s, op),
+        (Conv::Trunc, Op::Binary(op)) => narrow::binary(r, s, op),
+        (Conv::Trunc, Op::Select) => narrow::select(r, s),
         (Conv::FDemote, Op::Convert(Conv::FPromote)) => Some(Same(x)),
         _ => None,
     }
@@ -560,81 +568,4 @@ fn absolute(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     }
     let minus = r.emit(Op::Unary(UnOp::Neg), vec![x], s.ty);
     Some(Become(Op::Binary(BinOp::SMax), vec![x, minus]))
-}
-
-/// What was extended only to be computed with and cut off again is computed as it was: low bits depend on low bits.
-fn narrowed(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action> {
-    use BinOp::{Add, And, Mul, Or, Shl, Sub, Xor};
-    if s.ty.is_scalar() || s.ty.lane == Lane::I1 {
-        // Of a scalar there may be an extension to come.
-        return None;
-    }
-    let args = r.f.def_inst(s.args[0])?.args.clone();
-    if matches!(op, BinOp::LShr | BinOp::AShr) {
-        return shifted_down(r, s, op, (args[0], args[1]));
-    }
-    let before = |r: &mut Rewriter, v: Value| {
-        let data = r.f.def_inst(v)?;
-        let extends = matches!(data.op, Op::Convert(Conv::SExt | Conv::ZExt));
-        let x = *data.args.first()?;
-        match extends && r.f.ty(x) == s.ty {
-            true => Some(x),
-            false => fields::cut_off(r, v, s.ty),
-        }
-    };
-    let (a, b) = (args[0], args[1]);
-    let x = before(r, a)?;
-    let y = match op {
-        Shl => {
-            let by = uniform_const(r.f, b)? % u64::from(r.f.ty(a).lane.bits());
-            if by >= u64::from(s.ty.lane.bits()) {
-                return Some(Uniform(0));
-            }
-            r.constant(s.ty, by)
-        }
-        Add | Sub | Mul | And | Or | Xor => match before(r, b) {
-            Some(y) => y,
-            None => {
-                let lanes = const_lanes(r.f, b)?;
-                let low = lanes.iter().map(|bits| bits & s.ty.lane.mask()).collect();
-                r.emit(lanes_op(low), Vec::new(), s.ty)
-            }
-        },
-        _ => return None,
-    };
-    Some(Become(Op::Binary(op), vec![x, y]))
-}
-
-/// An extended number whose bits are moved down has the bits of the number moved down, below those of its extension.
-fn shifted_down(
-    r: &mut Rewriter,
-    s: &Subject,
-    op: BinOp,
-    (wide, by): (Value, Value),
-) -> Option<Action> {
-    let data = r.f.def_inst(wide)?;
-    let x = *data.args.first()?;
-    let (from, bits) = (r.f.ty(x), u64::from(r.f.ty(wide).lane.bits()));
-    let by = uniform_const(r.f, by)? % bits;
-    let width = u64::from(from.lane.bits());
-    let (op, by) = match (&data.op, op) {
-        _ if from.lane == Lane::I1 => return None,
-        (Op::Convert(Conv::ZExt), _) if by >= width => return Some(Uniform(0)),
-        (Op::Convert(Conv::ZExt), _) => (BinOp::LShr, by),
-        (Op::Convert(Conv::SExt), BinOp::AShr) => (op, by.min(width - 1)),
-        // Copies of the sign come down, and are cut off.
-        (Op::Convert(Conv::SExt), _) if by + u64::from(s.ty.lane.bits()) <= width => (op, by),
-        _ => return None,
-    };
-    let by = r.constant(from, by);
-    if from == s.ty {
-        return Some(Become(Op::Binary(op), vec![x, by]));
-    }
-    let moved = r.emit(Op::Binary(op), vec![x, by], from);
-    let conv = match (from.lane.bits() > s.ty.lane.bits(), op) {
-        (true, _) => Conv::Trunc,
-        (false, BinOp::LShr) => Conv::ZExt,
-        (false, _) => Conv::SExt,
-    };
-    Some(Become(Op::Convert(conv), vec![moved]))
 }

@@ -7,7 +7,7 @@
 //! Saturating sums of signed numbers that wrap are in [`super::saturated`].
 
 use super::super::edit::{Rewriter, binary as bin, unary as un, uniform_const};
-use super::{Action, Subject};
+use super::{Action, Subject, range};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 
 /// A saturating operation and its operands.
@@ -17,6 +17,8 @@ type Found = (BinOp, Value, By);
 #[derive(Clone, Copy)]
 enum By {
     Value(Value),
+    /// What was added instead.
+    Minus(Value),
     Const(u64),
 }
 
@@ -48,6 +50,7 @@ pub(super) fn select(r: &mut Rewriter, s: &Subject) -> Option<Action> {
 fn made(r: &mut Rewriter, s: &Subject, (op, a, b): Found) -> Action {
     let b = match b {
         By::Value(b) => b,
+        By::Minus(b) => r.emit(Op::Unary(UnOp::Neg), vec![b], s.ty),
         By::Const(bits) => r.constant(s.ty, bits),
     };
     Action::Become(Op::Binary(op), vec![a, b])
@@ -135,10 +138,43 @@ fn difference(f: &Function, mask: Value, v: Value, wraps: bool) -> Option<Found>
             || least == Some(u128::from(by) + 1);
         return (below && by != 0).then_some((BinOp::USubSat, a, By::Const(by)));
     }
-    [(a, b), (b, a)].into_iter().find_map(|(a, b)| {
+    let orders = [(a, b), (b, a)];
+    let negated = orders.into_iter().find_map(|(a, b)| {
         let b = un(f, b, UnOp::Neg)?;
         is_below(f, mask, (a, b), v, wraps).then_some((BinOp::USubSat, a, By::Value(b)))
-    })
+    });
+    // A sum with what is not zero is above the other operand exactly if it does not wrap: then the difference does.
+    let above = above(f, mask, wraps);
+    let summed = |(a, b)| {
+        (above == Some((f.resolve(v), f.resolve(a)))).then_some((BinOp::USubSat, a, By::Minus(b)))
+    };
+    negated.or_else(|| orders.into_iter().find_map(summed))
+}
+
+/// A sum of two numbers that have as many bits as the bound that it is clamped to.
+pub(super) fn bounded(r: &mut Rewriter, s: &Subject) -> Option<Action> {
+    let most = uniform_const(r.f, s.args[1])?;
+    let short = [Lane::I8, Lane::I16]
+        .into_iter()
+        .find(|lane| lane.mask() == most)?;
+    if s.ty.is_scalar() || short.bits() >= s.ty.lane.bits() {
+        return None;
+    }
+    let (a, b) = bin(r.f, s.args[0], BinOp::Add)?;
+    let ty = s.ty.with_lane(short);
+    let extended = |v: Value| {
+        let data = r.f.def_inst(v);
+        data.is_some_and(|d| d.op == Op::Convert(Conv::ZExt) && r.f.ty(d.args[0]) == ty)
+    };
+    let fits = |v: Value| range::most(r.f, v) <= most;
+    // Cutting off one of them takes an operation, which is saved again.
+    if !(extended(a) || extended(b)) || !fits(a) || !fits(b) {
+        return None;
+    }
+    let cut = |r: &mut Rewriter, v| r.emit(Op::Convert(Conv::Trunc), vec![v], ty);
+    let args = vec![cut(r, a), cut(r, b)];
+    let sum = r.emit(Op::Binary(BinOp::UAddSat), args, ty);
+    Some(Action::Become(Op::Convert(Conv::ZExt), vec![sum]))
 }
 
 /// True if a mask says that `a` is below `b`, or not: by comparing them, or their difference `v` with `a`.

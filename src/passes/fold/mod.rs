@@ -16,6 +16,7 @@ mod lanes;
 mod magnitudes;
 mod masks;
 mod min_max;
+mod narrow;
 mod offsets;
 pub(super) mod powers;
 mod range;
