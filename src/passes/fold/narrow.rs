@@ -158,32 +158,62 @@ pub(super) fn kept(r: &mut Rewriter, s: &Subject, low: u64) -> Option<Action> {
     Some(Become(Op::Convert(Conv::ZExt), vec![v]))
 }
 
-/// The low bits of a number, compared with a number that was extended from as many.
+/// Two numbers that were extended in the same way, compared, or the low bits of a number with one that was extended from as many.
 pub(super) fn compared(r: &mut Rewriter, s: &Subject, cond: ICond) -> Option<Action> {
-    if !matches!(
-        cond,
-        ICond::Eq | ICond::Ne | ICond::Ult | ICond::Ule | ICond::Ugt | ICond::Uge
-    ) {
+    let (a, b) = (s.args[0], s.args[1]);
+    let extended = |r: &Rewriter, v: Value| {
+        let data = r.f.def_inst(v)?;
+        let ty = r.f.ty(*data.args.first()?);
+        let short = !ty.is_scalar() && ty.lane != Lane::I1;
+        match data.op {
+            Op::Convert(conv @ (Conv::ZExt | Conv::SExt)) if short => {
+                Some((conv, data.args[0], ty))
+            }
+            _ => None,
+        }
+    };
+    if let (Some((conv, x, ty)), Some((other, y, same))) = (extended(r, a), extended(r, b))
+        && (conv, ty) == (other, same)
+    {
+        // What zeros extend is not negative, and a sign's copies keep either order.
+        let cond = if conv == Conv::ZExt {
+            unsigned(cond)
+        } else {
+            cond
+        };
+        return Some(Become(Op::ICmp(cond), vec![x, y]));
+    }
+    if cond != unsigned(cond) {
         return None;
     }
-    for (n, m) in [(0, 1), (1, 0)] {
-        let Some(data) = r.f.def_inst(s.args[m]) else {
+    for (low_first, low, whole) in [(true, a, b), (false, b, a)] {
+        let Some((Conv::ZExt, x, ty)) = extended(r, whole) else {
             continue;
         };
-        let (op, x) = (&data.op, data.args.first().copied());
-        let Some(x) = x.filter(|_| *op == Op::Convert(Conv::ZExt)) else {
-            continue;
-        };
-        let ty = r.f.ty(x);
-        let Some((low, mask)) = bin(r.f, s.args[n], BinOp::And) else {
+        let Some((low, mask)) = bin(r.f, low, BinOp::And) else {
             continue;
         };
         let same = uniform_const(r.f, mask) == Some(ty.lane.mask());
-        if same && ty.lane != Lane::I1 && !ty.is_scalar() && fits(r.f, low, ty, DEPTH) {
+        if same && fits(r.f, low, ty, DEPTH) {
             let low = cut(r, low, ty);
-            let args = if n == 0 { vec![low, x] } else { vec![x, low] };
+            let args = if low_first {
+                vec![low, x]
+            } else {
+                vec![x, low]
+            };
             return Some(Become(Op::ICmp(cond), args));
         }
     }
     None
+}
+
+/// The same order of numbers that are not negative.
+const fn unsigned(cond: ICond) -> ICond {
+    match cond {
+        ICond::Slt => ICond::Ult,
+        ICond::Sle => ICond::Ule,
+        ICond::Sgt => ICond::Ugt,
+        ICond::Sge => ICond::Uge,
+        other => other,
+    }
 }
