@@ -2,8 +2,7 @@
 //!
 //! A branch on `maskany m` around a block that does nothing observable when `m` is empty becomes straight code. That saves
 //! the branch and lets both sides be scheduled together; it costs the work where the mask was empty. So all blocks are converted only where
-//! that is asked for ([`super::PassOptions::if_convert`]), and otherwise, by the pass `short-branches`, those that take less than a branch that is
-//! predicted wrongly. Both run before mask facts are used: these drop selects that have to be seen.
+//! that is asked for ([`super::PassOptions::if_convert`]). The pass `short-branches` converts those of a few cheap operations. Both run before mask facts are used: these drop selects that have to be seen.
 //!
 //! Guarantees: with an empty mask the block's memory accesses have no enabled lane, and what it hands on is what the branch
 //! around it would have handed on. Both are proven from the operations, nothing is assumed about who made them.

@@ -375,11 +375,8 @@ impl<'a> Query<'a> {
             };
             let operands = q.operands(last).unwrap_or_default();
             let mut next: Vec<Part> = leaves.iter().copied().filter(|p| *p != last).collect();
-            next.extend(
-                operands
-                    .into_iter()
-                    .map(|mask| window(f, Part { mask, ..last }, lanes)),
-            );
+            let cut = |mask| window(f, Part { mask, ..last }, lanes);
+            next.extend(operands.into_iter().map(cut));
             next.retain(|part| const_lanes(f, part.mask).is_none());
             next.sort_by_key(|part| (part.mask, part.first));
             next.dedup();
@@ -477,38 +474,22 @@ impl<'a> Query<'a> {
         }
         // Masks that were found to be others a moment ago.
         let of = |n: usize| f.resolve(data.args[n]);
-        let mut arg = |n: usize| {
-            self.table(
-                Part {
-                    mask: of(n),
-                    ..part
-                },
-                depth - 1,
-            )
-        };
+        let mut look = |mask| self.table(Part { mask, ..part }, depth - 1);
         let table = match data.op {
             Op::Binary(BinOp::And) => {
-                let [x, y] = [[1, 0], [0, 1]].map(|[m, v]| match chosen(f, of(m), of(v)) {
-                    Some((mask, not)) => {
-                        let table = self.table(Part { mask, ..part }, depth - 1);
-                        if not { table.not() } else { table }
-                    }
-                    None => self.table(
-                        Part {
-                            mask: of(v),
-                            ..part
-                        },
-                        depth - 1,
-                    ),
-                });
-                x.and(y)
+                let mut under = |m, v| match chosen(f, m, v) {
+                    Some((mask, false)) => look(mask),
+                    Some((mask, true)) => look(mask).not(),
+                    None => look(v),
+                };
+                under(of(1), of(0)).and(under(of(0), of(1)))
             }
-            Op::Binary(BinOp::Or) => arg(0).or(arg(1)),
-            Op::Binary(BinOp::Xor) => arg(0).xor(arg(1)),
-            Op::Unary(UnOp::Not) => arg(0).not(),
+            Op::Binary(BinOp::Or) => look(of(0)).or(look(of(1))),
+            Op::Binary(BinOp::Xor) => look(of(0)).xor(look(of(1))),
+            Op::Unary(UnOp::Not) => look(of(0)).not(),
             Op::Select if f.ty(data.args[0]) == f.ty(data.args[1]) => {
-                let m = arg(0);
-                m.and(arg(1)).or(m.not().and(arg(2)))
+                let m = look(of(0));
+                m.and(look(of(1))).or(m.not().and(look(of(2))))
             }
             _ => return self.atom(part),
         };

@@ -283,13 +283,8 @@ fn flattened(f: &Function, homes: &[Option<Block>], join: Block, parts: [Value; 
 /// Adds which mask the lanes were that come to a join apart, as two of its parameters.
 fn split(f: &Function, dom: &DomTree, homes: &[Option<Block>], facts: &mut Facts, join: Block) {
     let is_mask = |p: &&Value| f.ty(**p).lane == Lane::I1 && !f.ty(**p).is_scalar();
-    let masks: Vec<Value> = f
-        .block(join)
-        .params
-        .iter()
-        .filter(is_mask)
-        .copied()
-        .collect();
+    let params = f.block(join).params.iter();
+    let masks: Vec<Value> = params.filter(is_mask).copied().collect();
     let header = dom.preds(join).iter().any(|&p| dom.is_back_edge(p, join));
     if header || masks.len() > PAIRED {
         return;
