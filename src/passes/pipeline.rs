@@ -95,7 +95,7 @@ pub const ORDER: &[&str] = &[
     "gvn",
     "correlated-values",
     "dce",
-    // What was nested deeper is on the surface now.
+    // Branches that these passes removed kept others from being short.
     "short-branches",
     "division",
     "half-calls",
@@ -133,6 +133,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
         "correlated-values",
         &["cfg", "uniform", "fold", "cfg", "gvn"],
     ),
+    // A mask that is found to be another one takes the masks with it that only it was made of, so `masks` runs twice.
     (
         "short-branches",
         &[

@@ -7,7 +7,7 @@
 //! Saturating sums of signed numbers that wrap are in [`super::saturated`].
 
 use super::super::edit::{Rewriter, binary as bin, unary as un, uniform_const};
-use super::{Action, Subject, range};
+use super::{Action, Subject, narrow, range};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 
 /// A saturating operation and its operands.
@@ -151,12 +151,11 @@ fn difference(f: &Function, mask: Value, v: Value, wraps: bool) -> Option<Found>
     negated.or_else(|| orders.into_iter().find_map(summed))
 }
 
-/// A sum of two numbers that have as many bits as the bound that it is clamped to.
+/// An unsigned minimum of a constant, all of whose low bits are set, and a sum of two numbers that are not above it: a saturating sum.
 pub(super) fn bounded(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     let most = uniform_const(r.f, s.args[1])?;
-    let short = [Lane::I8, Lane::I16]
-        .into_iter()
-        .find(|lane| lane.mask() == most)?;
+    // Processors have no saturating sums of wider lanes.
+    let short = narrow::lane_of(most).filter(|&lane| lane != Lane::I32)?;
     if s.ty.is_scalar() || short.bits() >= s.ty.lane.bits() {
         return None;
     }

@@ -41,9 +41,8 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action>
         Add | Sub | Mul | And | Or | Xor => match before(r, b) {
             Some(y) => y,
             None => {
-                let lanes = const_lanes(r.f, b)?;
-                let low = lanes.iter().map(|bits| bits & s.ty.lane.mask()).collect();
-                r.emit(lanes_op(low), Vec::new(), s.ty)
+                const_lanes(r.f, b)?;
+                cut(r, b, s.ty)
             }
         },
         _ => return None,
@@ -131,34 +130,36 @@ fn cut(r: &mut Rewriter, v: Value, ty: Ty) -> Value {
     }
 }
 
-/// A choice of which only low bits are kept.
+/// A select of which only low bits are kept.
 pub(super) fn select(r: &mut Rewriter, s: &Subject) -> Option<Action> {
-    let v = s.args[0];
-    if s.ty.is_scalar() || s.ty.lane == Lane::I1 || !fits(r.f, v, s.ty, DEPTH) {
+    if s.ty.is_scalar() || s.ty.lane == Lane::I1 || !fits(r.f, s.args[0], s.ty, DEPTH) {
         return None;
     }
-    let mask = r.f.def_inst(v)?.args[0];
-    let sides = r.f.def_inst(v)?.args.clone();
-    let [a, b] = [1, 2].map(|n| cut(r, sides[n], s.ty));
-    Some(Become(Op::Select, vec![mask, a, b]))
+    let args = r.f.def_inst(s.args[0])?.args.clone();
+    let [a, b] = [1, 2].map(|n| cut(r, args[n], s.ty));
+    // The rules for selects look at it next, which they do not at what is emitted.
+    Some(Become(Op::Select, vec![args[0], a, b]))
 }
 
-/// A choice, or the complement of one, of which a mask keeps the bits that a shorter lane has.
+/// The integer lane whose bits are all set in this number, and no others.
+pub(super) fn lane_of(ones: u64) -> Option<Lane> {
+    let lanes = [Lane::I8, Lane::I16, Lane::I32];
+    lanes.into_iter().find(|lane| lane.mask() == ones)
+}
+
+/// A select, or the complement of a value, with a mask that keeps the bits of a shorter lane.
 pub(super) fn kept(r: &mut Rewriter, s: &Subject, low: u64) -> Option<Action> {
-    let short = [Lane::I8, Lane::I16, Lane::I32]
-        .into_iter()
-        .find(|lane| lane.mask() == low)?;
-    let (v, ty) = (s.args[0], s.ty.with_lane(short));
+    let (v, ty) = (s.args[0], s.ty.with_lane(lane_of(low)?));
     let data = r.f.def_inst(v)?;
-    let chosen = matches!(data.op, Op::Select | Op::Unary(UnOp::Not));
-    if s.ty.is_scalar() || s.ty.lane == Lane::I1 || !chosen || !fits(r.f, v, ty, DEPTH) {
+    let saves = matches!(data.op, Op::Select | Op::Unary(UnOp::Not));
+    if s.ty.is_scalar() || s.ty.lane == Lane::I1 || !saves || !fits(r.f, v, ty, DEPTH) {
         return None;
     }
     let v = cut(r, v, ty);
     Some(Become(Op::Convert(Conv::ZExt), vec![v]))
 }
 
-/// Two numbers that were extended in the same way, compared, or the low bits of a number with one that was extended from as many.
+/// A comparison of two numbers that were extended in the same way, or of the low bits of a number with one that was extended from as many bits.
 pub(super) fn compared(r: &mut Rewriter, s: &Subject, cond: ICond) -> Option<Action> {
     let (a, b) = (s.args[0], s.args[1]);
     let extended = |r: &Rewriter, v: Value| {

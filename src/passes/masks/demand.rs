@@ -318,7 +318,7 @@ impl Pass<'_> {
                 self.supersets(b, lanes, 2 * NEAREST, &mut candidates);
                 // After many joins the way to it is longer than what is looked at.
                 candidates.extend(self.facts.ceilings(a));
-                // Execution masks first: a complement has lanes of its own, which no later select hides.
+                // Execution masks first: a complement has lanes that were not dispatched.
                 candidates.sort_by_key(|&c| self.facts.dispatched(c).is_none());
                 let found = candidates.into_iter().find(|&c| {
                     self.above(c, a)

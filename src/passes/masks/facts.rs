@@ -510,8 +510,8 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What counts of `v` where only the lanes of `m` do: the mask that `m` chooses there, or, if the bool says so, its complement. The other one is
-/// often a value from long ago.
+/// Of `v` in a conjunction with `m`, the first side of a select by `m`, or, if the bool says so, its complement. Nothing sees the second side there,
+/// which is often an old value of a register.
 fn chosen(f: &Function, m: Value, v: Value) -> Option<(Value, bool)> {
     let not = unary(f, v, UnOp::Not).map(|inner| f.resolve(inner));
     let data = f.def_inst(not.unwrap_or(v))?;
