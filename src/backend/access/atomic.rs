@@ -94,8 +94,9 @@ impl<'a> Atomics<'a> {
         let way = match (exchange, lanes) {
             (None, _) => AtomicWay::Message,
             (_, 1) => AtomicWay::Scalar,
-            // What is locked takes so long that the loop does not matter.
-            (Some(false), 8 | 16 | 32) if self.few => AtomicWay::Straight,
+            (Some(locked), 8 | 16 | 32) if self.few && !(locked && asks_first(access.op)) => {
+                AtomicWay::Straight
+            }
             _ => AtomicWay::Loop,
         };
         let read = |&v: &crate::ssa::Value| self.uses.get(v.0 as usize).is_none_or(|&n| n > 0);

@@ -131,7 +131,7 @@ impl CraneliftEmitter<'_> {
         } = how;
         let (offsets, bits) = self.atomic_offsets(access, lanes);
         let old = if way == AtomicWay::Straight {
-            self.atomic_straight_or_loop(access, lanes, data, (&offsets, bits), read)
+            self.atomic_straight_or_loop(access, lanes, data, (&offsets, bits), (locked, read))
         } else {
             self.atomic_loop(access, lanes, data, (&offsets, bits), (locked, read))
         };
@@ -147,6 +147,7 @@ impl CraneliftEmitter<'_> {
         lanes: &Lanes,
         data: &[Value],
         offsets: &[V],
+        locked: bool,
     ) -> Vec<V> {
         let elem = access.elem;
         let base = self.base(lanes.region);
@@ -165,7 +166,7 @@ impl CraneliftEmitter<'_> {
             let pointer = self.pointer_to_lane(Some((base, 0)), lanes.addr_lane(), offsets, lane);
             all.push(self.change(&Element {
                 op: access.op,
-                locked: false,
+                locked,
                 ty: scalar_type(elem),
                 pointer,
                 operands,
@@ -181,7 +182,7 @@ impl CraneliftEmitter<'_> {
         lanes: &Lanes,
         data: &[Value],
         (offsets, bits): (&[V], V),
-        read: bool,
+        (locked, read): (bool, bool),
     ) -> Vec<V> {
         let elem = access.elem;
         let every = i64::from(u32::MAX >> (32 - u32::from(lanes.count)));
@@ -189,7 +190,7 @@ impl CraneliftEmitter<'_> {
         let (straight, some, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch(full, straight, some);
         self.side(straight, |e| {
-            let all = e.atomic_straight(access, lanes, data, offsets);
+            let all = e.atomic_straight(access, lanes, data, offsets, locked);
             let old = if read {
                 e.from_lanes(elem, &all)
             } else {
@@ -198,7 +199,7 @@ impl CraneliftEmitter<'_> {
             e.jump(done, &old);
         });
         let old = self.side(some, |e| {
-            let old = e.atomic_loop(access, lanes, data, (offsets, bits), (false, read));
+            let old = e.atomic_loop(access, lanes, data, (offsets, bits), (locked, read));
             e.jump(done, &old);
             old
         });

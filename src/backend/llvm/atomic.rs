@@ -173,7 +173,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let full = self.icmp(IntPredicate::EQ, bits, self.i32(low_bits(lanes.count)))?;
         let (every, some, done) = self.two_ways(full)?;
         self.at(every);
-        let a = self.atomic_straight(access, lanes, data, (offsets, read))?;
+        let a = self.atomic_straight(access, lanes, data, offsets, (locked, read))?;
         let every = self.here()?;
         self.jump(done)?;
         self.at(some);
@@ -211,7 +211,8 @@ impl<'c> LlvmEmitter<'c, '_> {
         access: AtomicAccess,
         lanes: &Lanes<'c>,
         data: &[Value],
-        (offsets, read): (V<'c>, bool),
+        offsets: V<'c>,
+        (locked, read): (bool, bool),
     ) -> EmitResult<V<'c>> {
         let mut all: V = self
             .type_of(Ty::vector(access.elem, lanes.count))
@@ -233,7 +234,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             let offset = self.lane_offset(words, lanes.count, lane)?;
             let old = self.change(&Change {
                 op: access.op,
-                locked: false,
+                locked,
                 elem: access.elem,
                 pointer: self.offset(base, offset)?,
                 operands,
