@@ -18,6 +18,8 @@ mod library;
 mod prefetch;
 mod race;
 mod shadow;
+#[cfg(any(test, feature = "llvm-codegen"))]
+mod states;
 mod strategy;
 mod tuning;
 mod uses;

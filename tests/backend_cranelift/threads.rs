@@ -201,6 +201,88 @@ bb11:
   return
 "#;
 
+/// Threads that wait at different barriers, or are finished, go on round by round in one call.
+#[test]
+fn one_call_takes_threads_past_different_barriers() {
+    let f = function(PATHS);
+    let state_of = [1, 1, 2, THREAD_DONE, 2, 1, THREAD_DONE, 1];
+    for options in [NONE, SPEED].map(|options| whole_groups(&options)) {
+        let code = install(&f, &options);
+        let mut rig = Rig::new(8, 64);
+        let slm = Guarded::of(&[0; 64]);
+        rig.place(Space::Slm, 0, &slm);
+        assert_eq!(rig.run(code.entry()), Status::Done as u32);
+        for (i, frame) in rig.frames.iter().enumerate() {
+            let frame = frame.read();
+            let seen = [16, 20, 24].map(|at| word(&frame, at));
+            // Eight came to a first barrier or the end, and six of them to the last one.
+            let want = match state_of[i] {
+                1 => [8, 0, 6],
+                2 => [0, 8, 6],
+                _ => [0; 3],
+            };
+            assert_eq!(seen, want, "thread {i}");
+            assert_eq!(rig.threads[i].state, THREAD_DONE);
+        }
+        // Some of the threads, of which one in the middle is finished.
+        let mut rig = Rig::new(8, 64);
+        rig.place(Space::Slm, 0, &slm);
+        let status = rig.run_part(code.entry(), 1..5);
+        assert_eq!(status, Status::Suspended as u32);
+        let states: Vec<_> = rig.threads.iter().map(|thread| thread.state).collect();
+        assert_eq!(states[..], [0, 1, 2, THREAD_DONE, 2, 0, 0, 0]);
+        // Threads that wait, between others that are finished.
+        for (i, state) in [(0, THREAD_DONE), (5, THREAD_DONE), (6, THREAD_DONE)] {
+            rig.threads[i].state = state;
+        }
+        rig.threads[7].state = 3;
+        assert_eq!(rig.run(code.entry()), Status::Done as u32);
+        assert!(rig.threads.iter().all(|thread| thread.state == THREAD_DONE));
+        assert_eq!(word(&rig.frames[7].read(), 24), 9);
+        assert_eq!(word(&rig.frames[2].read(), 24), 9);
+    }
+}
+
+const PATHS: &str = r#"function "paths" simd 8 frame 64 states 3
+site 0 = atomic slm 4 "dword_atomic" line 1
+site 1 = read slm 4 "gather_scaled" line 2
+
+bb0:
+  %0: i1 = const 1
+  %1: i32 = const 0
+  %2: i32 = const 4
+  %3: i32 = input.state
+  switch %3, [bb1, bb2, bb3, bb4], bb1
+bb1:
+  %4: i32 = atomic.slm.inc.i32[0] %0, %1
+  fence
+  %5: i32 = input.thread
+  switch %5, [bb5, bb5, bb6, bb7, bb6, bb5, bb7], bb5
+bb5:
+  suspend 1
+bb6:
+  suspend 2
+bb7:
+  return
+bb2:
+  %6: i32 = load.slm.i32x1[1] %0, %1
+  framestore[16] %6
+  jump bb8
+bb3:
+  %7: i32 = load.slm.i32x1[1] %0, %1
+  framestore[20] %7
+  jump bb8
+bb8:
+  %8: i32 = atomic.slm.inc.i32[0] %0, %2
+  fence
+  suspend 3
+bb4:
+  %9: i32 = load.slm.i32x1[1] %0, %2
+  framestore[24] %9
+  fence
+  return
+"#;
+
 fn whole_groups(options: &CodegenOptions) -> CodegenOptions {
     options.tuned(|t| t.dispatch = Dispatch::Group)
 }

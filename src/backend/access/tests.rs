@@ -694,7 +694,7 @@ fn atomics(body: &str, limits: &Limits) -> Vec<AtomicHow> {
 }
 
 #[test]
-fn atomics_are_straight_where_they_are_few_and_not_locked() {
+fn atomics_are_straight_where_they_are_few() {
     const LOCAL: &str = "  %N: <16 x i32> = atomic.slm.add.i32[0] %1, %3, %3\n";
     const DEVICE: &str = "  %N: i32 = atomic.flat.add.i32[0] %5, %8, %4\n";
     const FLOAT: &str = "  %N: <16 x i32> = atomic.slm.fadd.i32[0] %1, %3, %3\n";
@@ -717,6 +717,13 @@ fn atomics_are_straight_where_they_are_few_and_not_locked() {
         how(AtomicWay::Message, false, false),
     ];
     assert_eq!(atomics(&body, &WHOLE), expected);
+    let on_surface = |op: &str| {
+        let atomic = format!("  %9: <16 x i32> = atomic.surface.{op}.i32[0] %1, %3, %4, %3\n");
+        atomics(&atomic, &WHOLE)[0]
+    };
+    assert_eq!(on_surface("add"), how(AtomicWay::Straight, true, false));
+    // Each lane asks whether it changes its element, which would be long too.
+    assert_eq!(on_surface("umin"), how(AtomicWay::Loop, true, false));
     // Addresses may not be aligned, which the instructions of other processors do not take.
     let aligned = with(&WHOLE, |l| l.unaligned_atomics = false);
     let way = atomics(&body, &aligned)[2].way;

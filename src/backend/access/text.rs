@@ -328,6 +328,9 @@ fn atomic_reason(how: AtomicHow) -> &'static str {
         (_, true) if how.gathered => {
             "atomic instructions of the processor, for lanes that change what a gather sees"
         }
+        (AtomicWay::Straight, true) => {
+            "atomic instructions of the processor; straight code where all lanes are enabled and inside"
+        }
         (_, true) => "atomic instructions of the processor",
         (AtomicWay::Straight, _) => {
             "threads of a group take turns; straight code where all lanes are enabled and inside"

@@ -83,6 +83,12 @@ impl<'c> LlvmEmitter<'c, '_> {
                 targets,
                 default,
             } => {
+                if let Some(state) = self.resumed_in(*index) {
+                    let target = targets.get(state as usize).unwrap_or(default);
+                    let to = self.blocks.of(target.block)?;
+                    self.arguments(target)?;
+                    return self.jump(to);
+                }
                 let index = self.get_int(*index)?;
                 let default = self.edge(default)?;
                 let mut cases = Vec::new();

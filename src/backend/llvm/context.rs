@@ -94,6 +94,8 @@ pub(super) struct EmitContext<'c> {
     /// The `GroupCtx`.
     group: PointerValue<'c>,
     made: FxHashMap<Key, V<'c>>,
+    /// What is made once a thread.
+    of_thread: FxHashMap<Key, V<'c>>,
 }
 
 impl<'c> EmitContext<'c> {
@@ -103,7 +105,13 @@ impl<'c> EmitContext<'c> {
             entry,
             group,
             made: FxHashMap::default(),
+            of_thread: FxHashMap::default(),
         }
+    }
+
+    /// Another loop over the threads begins.
+    pub(super) fn forget_thread(&mut self) {
+        self.of_thread.clear();
     }
 }
 
@@ -138,7 +146,12 @@ impl<'c> LlvmEmitter<'c, '_> {
         key: Key,
         make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
     ) -> EmitResult<V<'c>> {
-        self.once(key, self.threads()?.start, make)
+        if let Some(&v) = self.ctx.of_thread.get(&key) {
+            return Ok(v);
+        }
+        let v = self.aside(self.threads()?.start, make)?;
+        self.ctx.of_thread.insert(key, v);
+        Ok(v)
     }
 
     fn once(

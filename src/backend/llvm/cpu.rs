@@ -36,6 +36,8 @@ pub(super) struct TargetCpu {
     pub avx2: bool,
     /// A gather takes longer than a load for each lane.
     pub slow_gathers: bool,
+    /// Loads of whole registers take longer than shuffles.
+    pub few_loads: bool,
     /// Fused multiply-add is one instruction.
     pub fma: bool,
     /// Arithmetic of binary16.
@@ -105,6 +107,8 @@ impl TargetCpu {
             avx2: has("avx2"),
             // AMD's are microcode, in front of which everything waits.
             slow_gathers: name.starts_with("znver"),
+            // AMD's load half of a register of 512 bits at a time; Intel's shuffle them in one of three units only.
+            few_loads: name.starts_with("znver"),
             fma: !x86 || has("fma"),
             halves: avx512 && has("avx512fp16"),
             f16c: has("f16c"),

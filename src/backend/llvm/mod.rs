@@ -42,6 +42,7 @@ mod race;
 mod rectangle;
 mod reloc;
 mod speculative;
+mod states;
 mod target;
 mod thread;
 mod types;
@@ -68,6 +69,7 @@ use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::{Architecture, OperatingSystem, Triple};
 
 use super::access::AccessPlan;
+use super::barrier_loop::BarrierLoop;
 use super::calls::Call;
 use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
@@ -148,6 +150,10 @@ impl LlvmBackend {
         let cpu = self.cpu.with_vectors(options.tuning.vector_width)?;
         let order = crate::ssa::dom::reverse_post_order(function);
         let barrier_loop = barrier_loop::plan(NAME, function, &order, options.tuning)?;
+        let states = match barrier_loop {
+            BarrierLoop::Code => super::states::states(function, &order),
+            BarrierLoop::None | BarrierLoop::Runtime => None,
+        };
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);
@@ -161,7 +167,10 @@ impl LlvmBackend {
         let building = step(NAME, "build LLVM IR");
         let plan = AccessPlan::new(function, emit::limits(options, &cpu), &order);
         let calls = LlvmEmitter::new(function, options, &cpu, &cx, (&module, func), &plan)
-            .and_then(|mut emit| emit.program(barrier_loop).map(|()| emit.calls))
+            .and_then(|mut emit| {
+                emit.program(barrier_loop, states.as_deref())?;
+                Ok(emit.calls)
+            })
             .map_err(|bug| internal(function, bug.0))?;
         drop(building);
         let remarks = plan.remarks(function);

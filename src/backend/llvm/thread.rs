@@ -13,7 +13,7 @@
 //! entry -> row(first) -> groups(id) -> head ... -> exit -> groups(id + 1), or after the last of a row -> row(0)
 //! ```
 
-use std::mem::{offset_of, size_of};
+use std::mem::offset_of;
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -25,6 +25,7 @@ use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use super::versioning::End;
 use crate::backend::access::Segment;
 use crate::backend::barrier_loop::BarrierLoop;
+use crate::backend::states::State;
 use crate::ssa::{Block, Function};
 
 /// Offsets of the group's number in x, y and z.
@@ -37,15 +38,18 @@ pub(super) struct ThreadLoop<'c> {
     /// Reads the fields of the thread.
     pub start: BasicBlock<'c>,
     /// Goes on with the thread after it.
-    next: BasicBlock<'c>,
+    pub next: BasicBlock<'c>,
     /// Its number.
     pub index: IntValue<'c>,
     /// Its `ThreadCtx`.
     pub thread: PointerValue<'c>,
     /// Its state when it was resumed, when threads can wait.
     pub state: Option<V<'c>>,
-    /// Status so far, when threads can wait, and that of the thread that ends.
-    status: Option<(PhiValue<'c>, PhiValue<'c>)>,
+    /// That state, where the code is for one.
+    pub only_state: Option<u32>,
+    /// When threads can wait, the status before the thread that ends and after it. Where the code is for one state, there are bits of the
+    /// states that threads ended in instead of a status.
+    pub status: Option<(PhiValue<'c>, PhiValue<'c>)>,
     /// Where one call runs several groups.
     pub groups: Option<Groups<'c>>,
 }
@@ -69,7 +73,14 @@ pub(super) struct Exits<'c>(Vec<(Status, BasicBlock<'c>)>);
 
 impl<'c> LlvmEmitter<'c, '_> {
     /// Translates the whole function.
-    pub(super) fn program(&mut self, barrier_loop: BarrierLoop) -> EmitResult<()> {
+    pub(super) fn program(
+        &mut self,
+        barrier_loop: BarrierLoop,
+        states: Option<&[State]>,
+    ) -> EmitResult<()> {
+        if let Some(states) = states {
+            return self.program_by_state(states);
+        }
         let (threads, head) = self.thread_loop(barrier_loop)?;
         self.threads
             .set(threads)
@@ -90,7 +101,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         threads.ok_or_else(|| "a thread's value is used outside the thread loop".into())
     }
 
-    fn param(&self, n: u32) -> EmitResult<V<'c>> {
+    pub(super) fn param(&self, n: u32) -> EmitResult<V<'c>> {
         let param = self.func.get_nth_param(n);
         param.ok_or_else(|| "a parameter is missing".into())
     }
@@ -116,11 +127,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.branch(over, exit, check)?;
 
         self.at(check);
-        let threads = self.group_field(offset_of!(GroupCtx, threads), Field::Ptr)?;
-        let size = self.i64(size_of::<ThreadCtx>() as u64);
-        let wide = self.resize(number, 64)?;
-        let distance = self.op2(InstructionOpcode::Mul, wide, size)?;
-        let thread = self.offset(self.as_ptr(threads)?, self.as_int(distance)?)?;
+        let thread = self.context_of(number)?;
         let state = if let Some(status) = status {
             Some(self.skip_finished(thread, status, start, next)?)
         } else {
@@ -165,6 +172,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             index: number,
             thread,
             state,
+            only_state: None,
             status,
             groups,
         };
@@ -199,9 +207,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let finished = self.icmp(IntPredicate::EQ, so_far.as_basic_value(), done)?;
         self.branch(finished, over, wait)?;
         self.at(wait);
-        let threads = self.op2(InstructionOpcode::Sub, self.param(2)?, self.param(1)?)?;
-        let group = self.group_field(offset_of!(GroupCtx, thread_count), Field::I32)?;
-        let all = self.icmp(IntPredicate::EQ, threads, self.as_int(group)?)?;
+        let all = self.is_group(self.param(1)?, self.param(2)?)?;
         self.branch(all, again, over)?;
         self.at(again);
         self.poll()?;
@@ -306,34 +312,37 @@ impl<'c> LlvmEmitter<'c, '_> {
         Ok(())
     }
 
-    fn body(&mut self, block: Block, segment: &Segment) -> EmitResult<()> {
+    pub(super) fn body(&mut self, block: Block, segment: &Segment) -> EmitResult<()> {
         self.at(self.blocks.of(block)?);
         self.segment(segment, &End::Block(block))
     }
 
     /// The thread is finished.
-    pub(super) fn thread_done(&mut self) -> EmitResult<()> {
-        let so_far = self.threads()?.status.map(|(so_far, _)| so_far);
-        self.end_thread(THREAD_DONE, so_far.map(|phi| phi.as_basic_value()))
+    pub(super) fn thread_done(&self) -> EmitResult<()> {
+        self.end_thread(THREAD_DONE)
     }
 
     /// The thread waits, and is called again with this state.
-    pub(super) fn thread_waits(&mut self, state: u32) -> EmitResult<()> {
-        let status = self.i32(Status::Suspended as u32).into();
-        self.end_thread(state, Some(status))
+    pub(super) fn thread_waits(&self, state: u32) -> EmitResult<()> {
+        self.end_thread(state)
     }
 
     /// Stores the thread's state and goes on with the next thread.
-    fn end_thread(&mut self, state: u32, status: Option<V<'c>>) -> EmitResult<()> {
+    fn end_thread(&self, state: u32) -> EmitResult<()> {
         let threads = self.threads()?;
-        let (thread, next) = (threads.thread, threads.next);
-        if let (Some((_, ended)), Some(status)) = (threads.status, status) {
+        if let Some((before, after)) = threads.status {
             let at = offset_of!(ThreadCtx, state) as i64;
-            let at = self.offset_const(thread, at)?;
+            let at = self.offset_const(threads.thread, at)?;
             self.store(self.i32(state), at)?;
-            ended.add_incoming(&[(&status, self.here()?)]);
+            let before = before.as_basic_value();
+            let status = match threads.only_state {
+                Some(_) => self.with_end(before, state)?,
+                None if state == THREAD_DONE => before,
+                None => self.i32(Status::Suspended as u32).into(),
+            };
+            after.add_incoming(&[(&status, self.here()?)]);
         }
-        self.jump(next)
+        self.jump(threads.next)
     }
 
     /// Leaves when the launch was interrupted.
