@@ -18,7 +18,6 @@ mod library;
 mod prefetch;
 mod race;
 mod shadow;
-#[cfg(any(test, feature = "llvm-codegen"))]
 mod states;
 mod strategy;
 mod tuning;

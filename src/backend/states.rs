@@ -18,6 +18,14 @@ pub(super) struct State {
     pub ends: Vec<u32>,
 }
 
+/// The bit for threads that ended in a state. None starts again, so the first one is for those that are finished.
+pub(super) const fn end_bit(state: u32) -> u32 {
+    match state {
+        THREAD_DONE => 1,
+        _ => 1 << state,
+    }
+}
+
 /// The states of a function with code for whole groups, by number; nothing where much code would belong to several of them, and thus
 /// be there several times.
 pub(super) fn states(f: &Function, order: &[Block]) -> Option<Vec<State>> {

@@ -12,7 +12,7 @@
 //! entry -> row(id) -> groups(id) -> head ... -> exit -> groups(id + 1), or after the last of a row -> row(0)
 //! ```
 
-use std::mem::{offset_of, size_of};
+use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -21,13 +21,14 @@ use cranelift_codegen::ir::{
 };
 use visa_runtime::abi::{GroupCtx, LaunchCtx, Status, THREAD_DONE, ThreadCtx};
 
-use super::context::Key;
+use super::context::{Key, Threads};
 use super::emit::{CraneliftEmitter, DATA};
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::backend::access::{Segment, Step};
 use crate::backend::barrier_loop::BarrierLoop;
+use crate::backend::states::{State, end_bit};
 use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty, Value};
 
 /// Offsets of the group's number in x, y and z.
@@ -40,8 +41,8 @@ const MAX_MASK_LANES: u16 = 32;
 
 impl CraneliftEmitter<'_> {
     /// Translates the whole function.
-    pub(super) fn program(&mut self) {
-        let (f, plan) = (self.f, self.access_plan);
+    pub(super) fn program(&mut self, states: Option<&[State]>) {
+        let f = self.f;
         let too_wide = f
             .values
             .iter()
@@ -49,27 +50,39 @@ impl CraneliftEmitter<'_> {
         if let Some(v) = too_wide {
             return self.bug(format!("a mask of type {}", v.ty));
         }
+        if let Some(states) = states {
+            return self.program_by_state(states);
+        }
         let waits = self.ctx.barrier_loop != BarrierLoop::None;
         let head = self.thread_loop(waits);
-        for &(block, _) in plan.blocks() {
+        self.bodies(|_| true);
+        self.close(head);
+    }
+
+    /// Translates blocks. One function is too large for the caller when it has [`super::MAX_INSTS`]; what is missing does not matter then.
+    pub(super) fn bodies(&mut self, wanted: impl Fn(Block) -> bool) {
+        let plan = self.access_plan;
+        let all = || plan.blocks().iter().filter(|(block, _)| wanted(*block));
+        for &(block, _) in all() {
             self.declare(block);
         }
-        for (block, segment) in plan.blocks() {
+        for (block, segment) in all() {
             self.body(*block, segment);
             if self.func.dfg.num_insts() > super::MAX_INSTS {
-                // The caller refuses the function; what is missing does not matter.
                 return;
             }
         }
-        self.close(head);
+    }
+
+    /// Parameters of the function: the group's context, the first thread, and the thread after the last one.
+    pub(super) fn entry_params(&mut self) -> [V; 3] {
+        let entry = self.ctx.entry;
+        [types::I64, types::I32, types::I32].map(|ty| self.func.dfg.append_block_param(entry, ty))
     }
 
     /// Everything around the body; returns the loop head.
     fn thread_loop(&mut self, waits: bool) -> ir::Block {
-        let entry = self.ctx.entry;
-        let params = [types::I64, types::I32, types::I32]
-            .map(|ty| self.func.dfg.append_block_param(entry, ty));
-        let [group, first, end] = params;
+        let [group, first, end] = self.entry_params();
         self.ctx.group = Some(group);
         let groups = (!waits).then(|| self.new_block());
         let id = groups.map(|b| self.func.dfg.append_block_param(b, types::I32));
@@ -89,12 +102,10 @@ impl CraneliftEmitter<'_> {
         self.branch(over, exit, check);
 
         self.block = check;
-        let threads = self.group_field(offset_of!(GroupCtx, threads), types::I64);
-        let wide = self.ins().uextend(types::I64, index);
-        let offset = self.ins().imul_imm_u(wide, size_of::<ThreadCtx>() as i64);
-        let thread = self.ins().iadd(threads, offset);
+        let thread = self.context_of(index);
+        let mut state = None;
         match status {
-            Some(status) => self.skip_finished(thread, status, start, next),
+            Some(status) => state = Some(self.skip_finished(thread, status, start, next)),
             None => self.jump(start, &[]),
         }
 
@@ -106,7 +117,10 @@ impl CraneliftEmitter<'_> {
                 self.jump(head, &[first]);
             }
             (_, _, Some(status)) if self.ctx.barrier_loop == BarrierLoop::Code => {
-                self.go_round(head, (first, end), status);
+                self.end_round((first, end), status, |e| {
+                    let done = e.iconst(types::I32, Status::Done as u64);
+                    e.jump(head, &[first, done]);
+                });
             }
             (_, _, status) => {
                 let result = status.unwrap_or(group);
@@ -120,41 +134,54 @@ impl CraneliftEmitter<'_> {
         let args: Vec<V> = [following].into_iter().chain(carried).collect();
         self.jump(head, &args);
 
-        self.ctx.thread_start = Some(start);
-        self.ctx.next = Some(next);
-        self.ctx.index = Some(index);
-        self.ctx.thread = Some(thread);
-        self.ctx.status = status;
+        self.ctx.begin_threads(Threads {
+            start: Some(start),
+            next: Some(next),
+            index: Some(index),
+            thread: Some(thread),
+            state,
+            only_state: None,
+            status,
+        });
         self.ctx.group_x = id;
         groups.unwrap_or(head)
     }
 
-    /// Goes to the next thread if this one is finished.
-    fn skip_finished(&mut self, thread: V, status: V, start: ir::Block, next: ir::Block) {
+    /// Goes to the next thread if this one is finished. Returns its state.
+    fn skip_finished(&mut self, thread: V, status: V, start: ir::Block, next: ir::Block) -> V {
         let at = offset_of!(ThreadCtx, state) as i32;
         let state = self.ins().load(types::I32, DATA, thread, at);
         let done = self
             .ins()
             .icmp_imm_u(IntCC::Equal, state, i64::from(THREAD_DONE));
         self.ins().brif(done, next, &[status.into()], start, &[]);
-        self.ctx.state = Some(state);
+        state
     }
 
-    /// Lets all threads go on if any of them waits; returns when they are finished, or where the call is not for the whole group.
-    fn go_round(&mut self, head: ir::Block, (first, end): (V, V), status: V) {
+    /// Lets all threads go on if any of them waits, by a jump; returns when they are finished, or where the call is not for the whole group.
+    pub(super) fn end_round(
+        &mut self,
+        (first, end): (V, V),
+        status: V,
+        jump: impl FnOnce(&mut Self),
+    ) {
         let (wait, again, over) = (self.new_block(), self.new_block(), self.new_block());
         self.branch(status, wait, over);
         self.block = wait;
-        let threads = self.ins().isub(end, first);
-        let group = self.group_field(offset_of!(GroupCtx, thread_count), types::I32);
-        let all = self.ins().icmp(IntCC::Equal, threads, group);
+        let all = self.is_group(first, end);
         self.branch(all, again, over);
         self.block = again;
         self.poll();
-        let done = self.iconst(types::I32, Status::Done as u64);
-        self.jump(head, &[first, done]);
+        jump(self);
         self.block = over;
         self.ins().return_(&[status]);
+    }
+
+    /// Whether these are all threads of the group.
+    pub(super) fn is_group(&mut self, from: V, to: V) -> V {
+        let threads = self.ins().isub(to, from);
+        let group = self.group_field(offset_of!(GroupCtx, thread_count), types::I32);
+        self.ins().icmp(IntCC::Equal, threads, group)
     }
 
     /// Goes on with the next group of the row, or after the last one with the next row.
@@ -233,7 +260,7 @@ impl CraneliftEmitter<'_> {
             self.jump(head, &[first, done]);
         }
         let body = self.blocks[Function::ENTRY.0 as usize];
-        if let (Some(start), Some(body)) = (self.ctx.thread_start, body) {
+        if let (Some(start), Some(body)) = (self.ctx.threads.start, body) {
             self.block = start;
             self.jump(body, &[]);
         }
@@ -307,7 +334,7 @@ impl CraneliftEmitter<'_> {
         match term {
             Term::None => {
                 self.bug("block without a terminator");
-                self.finish_thread(0, None);
+                self.finish_thread(0);
             }
             Term::Jump(call) => {
                 let (to, args) = self.edge(call);
@@ -324,6 +351,11 @@ impl CraneliftEmitter<'_> {
                 targets,
                 default,
             } => {
+                if let Some(state) = self.resumed_in(*index) {
+                    let (to, args) = self.edge(targets.get(state as usize).unwrap_or(default));
+                    self.ins().jump(to, &args);
+                    return;
+                }
                 let index = self.scalar(*index);
                 let default = self.clif_call(default);
                 let calls: Vec<ClifCall> = targets.iter().map(|t| self.clif_call(t)).collect();
@@ -331,26 +363,30 @@ impl CraneliftEmitter<'_> {
                 let table = self.func.create_jump_table(table);
                 self.ins().br_table(index, table);
             }
-            Term::Return => self.finish_thread(u64::from(THREAD_DONE), self.ctx.status),
-            Term::Suspend(state) => {
-                let status = self.iconst(types::I32, Status::Suspended as u64);
-                self.finish_thread(u64::from(*state), Some(status));
-            }
+            Term::Return => self.finish_thread(THREAD_DONE),
+            Term::Suspend(state) => self.finish_thread(*state),
         }
     }
 
     /// Stores the thread's state and goes on with the next thread.
-    fn finish_thread(&mut self, state: u64, status: Option<V>) {
-        let (Some(thread), Some(next)) = (self.ctx.thread, self.ctx.next) else {
+    fn finish_thread(&mut self, state: u32) {
+        let threads = &self.ctx.threads;
+        let (only, before) = (threads.only_state, threads.status);
+        let (Some(thread), Some(next)) = (threads.thread, threads.next) else {
             return;
         };
-        if self.ctx.barrier_loop != BarrierLoop::None {
-            let v = self.iconst(types::I32, state);
-            let at = offset_of!(ThreadCtx, state) as i32;
-            self.ins().store(DATA, v, thread, at);
-        }
-        let args: Vec<V> = status.into_iter().collect();
-        self.jump(next, &args);
+        let Some(before) = before else {
+            return self.jump(next, &[]);
+        };
+        let v = self.iconst(types::I32, state.into());
+        let at = offset_of!(ThreadCtx, state) as i32;
+        self.ins().store(DATA, v, thread, at);
+        let status = match only {
+            Some(_) => self.ins().bor_imm_u(before, i64::from(end_bit(state))),
+            None if state == THREAD_DONE => before,
+            None => self.iconst(types::I32, Status::Suspended as u64),
+        };
+        self.jump(next, &[status]);
     }
 
     fn clif_call(&mut self, call: &BlockCall) -> ClifCall {

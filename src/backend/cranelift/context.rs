@@ -24,10 +24,6 @@ pub(super) struct EmitContext {
     pub entry: ir::Block,
     /// First block of a row of groups, where one call runs several: the row's number in y and z.
     pub row: Option<ir::Block>,
-    /// First block of a thread: its fields.
-    pub thread_start: Option<ir::Block>,
-    /// Increments the thread number.
-    pub next: Option<ir::Block>,
     /// Leaves with `Interrupted`.
     pub interrupted: Option<ir::Block>,
     /// Leaves with `Fault`.
@@ -36,14 +32,8 @@ pub(super) struct EmitContext {
     pub suspect: Option<ir::Block>,
     /// The `GroupCtx`.
     pub group: Option<V>,
-    /// Number of the thread.
-    pub index: Option<V>,
-    /// Its `ThreadCtx`.
-    pub thread: Option<V>,
-    /// Its state when it was resumed.
-    pub state: Option<V>,
-    /// Status so far, when threads can wait.
-    pub status: Option<V>,
+    /// The thread that is translated.
+    pub threads: Threads,
     /// Addresses and data of lane-wise accesses, one after the other.
     pub message: Option<ir::StackSlot>,
     /// Who lets waiting threads go on.
@@ -51,6 +41,27 @@ pub(super) struct EmitContext {
     /// Number of the group in x, where one call runs several.
     pub group_x: Option<V>,
     cached: FxHashMap<Key, V>,
+    /// What is made once a thread.
+    of_thread: FxHashMap<Key, V>,
+}
+
+/// A loop over threads.
+#[derive(Default)]
+pub(super) struct Threads {
+    /// First block of a thread: its fields.
+    pub start: Option<ir::Block>,
+    /// Increments the thread number.
+    pub next: Option<ir::Block>,
+    /// Number of the thread.
+    pub index: Option<V>,
+    /// Its `ThreadCtx`.
+    pub thread: Option<V>,
+    /// Its state when it was resumed.
+    pub state: Option<V>,
+    /// That state, where the code is for one.
+    pub only_state: Option<u32>,
+    /// Status so far, when threads can wait. Where the code is for one state, bits of the states that threads ended in instead.
+    pub status: Option<V>,
 }
 
 /// A value made once, in the first block of the function, of a row of groups or of a thread.
@@ -94,21 +105,23 @@ impl EmitContext {
         EmitContext {
             entry,
             row: None,
-            thread_start: None,
-            next: None,
             interrupted: None,
             fault: None,
             suspect: None,
             group: None,
-            index: None,
-            thread: None,
-            state: None,
-            status: None,
+            threads: Threads::default(),
             message: None,
             barrier_loop,
             group_x: None,
             cached: FxHashMap::default(),
+            of_thread: FxHashMap::default(),
         }
+    }
+
+    /// Another loop over threads begins.
+    pub(super) fn begin_threads(&mut self, threads: Threads) {
+        self.threads = threads;
+        self.of_thread.clear();
     }
 }
 
@@ -120,22 +133,32 @@ impl CraneliftEmitter<'_> {
 
     /// A value that is made once a thread.
     pub(super) fn per_thread(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
-        match self.ctx.thread_start {
-            Some(block) => self.once(key, block, make),
-            None => make(self),
+        let Some(start) = self.ctx.threads.start else {
+            return make(self);
+        };
+        if let Some(&v) = self.ctx.of_thread.get(&key) {
+            return v;
         }
+        let v = self.made_in(start, make);
+        self.ctx.of_thread.insert(key, v);
+        v
     }
 
     fn once(&mut self, key: Key, block: ir::Block, make: impl FnOnce(&mut Self) -> V) -> V {
         if let Some(&v) = self.ctx.cached.get(&key) {
             return v;
         }
+        let v = self.made_in(block, make);
+        self.ctx.cached.insert(key, v);
+        v
+    }
+
+    fn made_in(&mut self, block: ir::Block, make: impl FnOnce(&mut Self) -> V) -> V {
         let here = self.block;
         let cache = std::mem::take(&mut self.cache);
         let v = self.side(block, make);
         self.cache = cache;
         self.block = here;
-        self.ctx.cached.insert(key, v);
         v
     }
 
@@ -153,12 +176,12 @@ impl CraneliftEmitter<'_> {
 
     /// The thread's number.
     pub(super) fn thread_index(&mut self) -> V {
-        self.need(self.ctx.index)
+        self.need(self.ctx.threads.index)
     }
 
     /// The thread's `ThreadCtx`.
     pub(super) fn thread(&mut self) -> V {
-        self.need(self.ctx.thread)
+        self.need(self.ctx.threads.thread)
     }
 
     /// Field of the group.
@@ -221,7 +244,7 @@ impl CraneliftEmitter<'_> {
                 let parts = self.load_value(ids, local_id_offset(dim, first), ty, DATA);
                 return self.bind(out, parts);
             }
-            Input::Thread => self.need(self.ctx.index),
+            Input::Thread => self.need(self.ctx.threads.index),
             Input::DispatchMask => {
                 let bits = self.thread_field(offset_of!(ThreadCtx, dispatch_mask), types::I32);
                 let bits = if ty.lanes >= 32 {
@@ -248,7 +271,7 @@ impl CraneliftEmitter<'_> {
                 self.iconst(types::I32, 0)
             }
             Input::Tsc => self.call_tsc(),
-            Input::State => match self.ctx.state {
+            Input::State => match self.ctx.threads.state {
                 Some(state) => state,
                 None => self.iconst(types::I32, 0),
             },

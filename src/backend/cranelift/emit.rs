@@ -14,7 +14,9 @@ use super::value::{Val, piece_type, scalar_type};
 use super::versioning::Version;
 use super::{Target, context::EmitContext, internal};
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation, auto_gather};
+use crate::backend::barrier_loop::BarrierLoop;
 use crate::backend::calls::Call;
+use crate::backend::states::states;
 use crate::backend::{BackendError, CodegenOptions, barrier_loop, uses};
 use crate::ssa::{Function, Lane, Ty};
 
@@ -127,7 +129,11 @@ pub(super) fn build(
         calls: Vec::new(),
         bug: None,
     };
-    emit.program();
+    let states = match barrier_loop {
+        BarrierLoop::Code => states(f, &order),
+        BarrierLoop::None | BarrierLoop::Runtime => None,
+    };
+    emit.program(states.as_deref());
     if let Some(what) = emit.bug {
         return Err(internal(f, what));
     }

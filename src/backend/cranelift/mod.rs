@@ -49,6 +49,7 @@ mod rolled;
 mod scaled;
 mod shift;
 mod shuffle;
+mod states;
 mod value;
 mod vec4;
 mod versioning;

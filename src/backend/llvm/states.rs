@@ -24,7 +24,7 @@ use super::context::Field;
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::thread::ThreadLoop;
 use super::values::Values;
-use crate::backend::states::State;
+use crate::backend::states::{State, end_bit};
 use crate::ssa::{Function, Input, Op, Value};
 
 /// Where the loop of a state is entered.
@@ -57,14 +57,6 @@ impl<'c> Scan<'c> {
     fn add(&self, before: BasicBlock<'c>, thread: V<'c>, status: V<'c>) {
         self.thread.add_incoming(&[(&thread, before)]);
         self.status.add_incoming(&[(&status, before)]);
-    }
-}
-
-/// The bit for threads that ended in a state. None starts again, so the first one is for those that are finished.
-const fn end_bit(state: u32) -> u32 {
-    match state {
-        THREAD_DONE => 1,
-        _ => 1 << state,
     }
 }
 
