@@ -2,10 +2,14 @@
 
 use visa_runtime::abi::THREAD_DONE;
 
+use super::barrier_loop::BarrierLoop;
 use crate::ssa::{Block, Function, Input, Op, Term};
 
 /// Code for all states has at most so many times the instructions of the function.
 const MOST_COPIES: usize = 2;
+
+/// And at most so many more, or large functions would pass the limits of code generators.
+const MOST_EXTRA: usize = 1000;
 
 /// Most states with code of their own: what ended in a run of threads is a word with a bit for each.
 const MOST_STATES: u32 = 31;
@@ -27,8 +31,15 @@ pub(super) const fn end_bit(state: u32) -> u32 {
 }
 
 /// The states of a function with code for whole groups, by number; nothing where much code would belong to several of them, and thus
-/// be there several times.
-pub(super) fn states(f: &Function, order: &[Block]) -> Option<Vec<State>> {
+/// be there several times. `order` has the blocks that can be reached.
+pub(super) fn states(
+    f: &Function,
+    order: &[Block],
+    barrier_loop: BarrierLoop,
+) -> Option<Vec<State>> {
+    if barrier_loop != BarrierLoop::Code {
+        return None;
+    }
     let Term::Switch { index, targets, .. } = &f.block(Function::ENTRY).term else {
         return None;
     };
@@ -42,7 +53,8 @@ pub(super) fn states(f: &Function, order: &[Block]) -> Option<Vec<State>> {
         .collect();
     let size = |blocks: &[Block]| -> usize { blocks.iter().map(|&b| f.block(b).insts.len()).sum() };
     let all: usize = states.iter().map(|state| size(&state.blocks)).sum();
-    (all <= MOST_COPIES * size(order)).then_some(states)
+    let once = size(order);
+    (all <= MOST_COPIES * once && all <= once + MOST_EXTRA).then_some(states)
 }
 
 /// The state that starts at a block.
@@ -79,7 +91,7 @@ mod tests {
 
     fn found(body: &str) -> Option<Vec<(Vec<u32>, Vec<u32>)>> {
         let f = parse(&(HEAD.to_owned() + body)).unwrap();
-        let states = states(&f, &reverse_post_order(&f))?;
+        let states = states(&f, &reverse_post_order(&f), BarrierLoop::Code)?;
         let plain = |state: State| {
             let mut blocks: Vec<u32> = state.blocks.iter().map(|b| b.0).collect();
             blocks.sort_unstable();
@@ -102,17 +114,23 @@ mod tests {
 
     #[test]
     fn much_code_that_all_states_reach_is_not_copied() {
-        // The entry block and what is shared have one instruction each.
-        let with_own = |own: u32| {
-            let own: String = (1..=own)
+        let constants = |range: std::ops::Range<u32>| -> String {
+            range
                 .map(|i| format!("  %{i}: i32 = const {i}\n"))
-                .collect();
-            let shared =
-                "bb2:\n  jump bb4\nbb3:\n  jump bb4\nbb4:\n  %9: i32 = const 9\n  return\n";
+                .collect()
+        };
+        // The entry block has one instruction, and is there for each of three states.
+        let with = |own: u32, shared: u32| {
+            let shared = constants(own + 1..own + 1 + shared);
+            let shared = format!("bb2:\n  jump bb4\nbb3:\n  jump bb4\nbb4:\n{shared}  return\n");
+            let own = constants(1..own + 1);
             found(&format!("bb1:\n{own}  jump bb4\n{shared}"))
         };
-        assert!(with_own(1).is_none());
-        assert!(with_own(2).is_some());
+        assert!(with(1, 1).is_none());
+        assert!(with(2, 1).is_some());
+        // Twice, and once more.
+        assert!(with(2000, 499).is_some());
+        assert!(with(2000, 500).is_none());
     }
 
     #[test]
@@ -128,7 +146,7 @@ mod tests {
             }
             text += &format!("bb{}:\n  return\n", count + 1);
             let f = parse(&text).unwrap();
-            states(&f, &reverse_post_order(&f)).map(|states| states.len())
+            states(&f, &reverse_post_order(&f), BarrierLoop::Code).map(|states| states.len())
         };
         assert_eq!(of(30), Some(31));
         assert_eq!(of(31), None);

@@ -14,7 +14,6 @@ use super::value::{Val, piece_type, scalar_type};
 use super::versioning::Version;
 use super::{Target, context::EmitContext, internal};
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation, auto_gather};
-use crate::backend::barrier_loop::BarrierLoop;
 use crate::backend::calls::Call;
 use crate::backend::states::states;
 use crate::backend::{BackendError, CodegenOptions, barrier_loop, uses};
@@ -129,11 +128,7 @@ pub(super) fn build(
         calls: Vec::new(),
         bug: None,
     };
-    let states = match barrier_loop {
-        BarrierLoop::Code => states(f, &order),
-        BarrierLoop::None | BarrierLoop::Runtime => None,
-    };
-    emit.program(states.as_deref());
+    emit.program(states(f, &order, barrier_loop).as_deref());
     if let Some(what) = emit.bug {
         return Err(internal(f, what));
     }

@@ -69,7 +69,6 @@ use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::{Architecture, OperatingSystem, Triple};
 
 use super::access::AccessPlan;
-use super::barrier_loop::BarrierLoop;
 use super::calls::Call;
 use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
@@ -150,10 +149,7 @@ impl LlvmBackend {
         let cpu = self.cpu.with_vectors(options.tuning.vector_width)?;
         let order = crate::ssa::dom::reverse_post_order(function);
         let barrier_loop = barrier_loop::plan(NAME, function, &order, options.tuning)?;
-        let states = match barrier_loop {
-            BarrierLoop::Code => super::states::states(function, &order),
-            BarrierLoop::None | BarrierLoop::Runtime => None,
-        };
+        let states = super::states::states(function, &order, barrier_loop);
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);

@@ -1,15 +1,14 @@
 //! Code for whole groups with barriers: a loop over the threads for each state.
 //!
 //! ```text
-//! entry -> round -> scan -> look -> extend .. -> found -> enter(s) -> head(s) -> start(s) -> body(s) .. -> next(s) -> head(s)
+//! entry -> round -> scan -> look -> run .. -> found -> enter(s) -> head(s) -> start(s) -> body(s) .. -> next(s) -> head(s)
 //! ```
 //!
 //! `scan` looks for the longest run of threads that were resumed in the same state, and the loop of that state runs them. After the last
-//! thread, another round begins if a thread waits. Threads of most kernels all wait at one barrier: then a run is the whole group. Where
-//! a state has one end only, the loop of the next state follows without a look at the threads.
+//! thread, another round begins if a thread waits. Where a run is the whole group and all its threads then wait in one state, the
+//! loop of that state follows without a look at the threads.
 //!
-//! The loop for each state has its own copy of the entry block, in which the state is known. So nothing is decided from thread to thread,
-//! and LLVM sees what stays the same in the loop.
+//! The loop for each state has its own copy of the entry block, in which the state is known. LLVM sees what stays the same in the loop.
 
 use std::mem::{offset_of, size_of};
 

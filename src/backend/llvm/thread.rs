@@ -6,7 +6,7 @@
 //!
 //! It is that of every code generator for this ABI. In functions with barriers, `check` skips finished threads, `Return` marks
 //! the thread as finished, and `Suspend` remembers the barrier. Both go on with the next thread. Code for whole groups
-//! ([`BarrierLoop::Code`]) returns to `head` until no thread waits. Functions without barriers run group after group, and row after
+//! ([`BarrierLoop::Code`]) returns to `head` until no thread waits, or has a loop for each state (`states.rs`). Functions without barriers run group after group, and row after
 //! row of groups:
 //!
 //! ```text
