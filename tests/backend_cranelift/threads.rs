@@ -240,6 +240,12 @@ fn one_call_takes_threads_past_different_barriers() {
         assert!(rig.threads.iter().all(|thread| thread.state == THREAD_DONE));
         assert_eq!(word(&rig.frames[7].read(), 24), 9);
         assert_eq!(word(&rig.frames[2].read(), 24), 9);
+        // Some that are all finished then.
+        let mut rig = Rig::new(8, 64);
+        rig.place(Space::Slm, 0, &slm);
+        rig.threads[4].state = 3;
+        rig.threads[5].state = 3;
+        assert_eq!(rig.run_part(code.entry(), 4..6), Status::Done as u32);
     }
 }
 
