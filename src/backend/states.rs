@@ -3,12 +3,12 @@
 use visa_runtime::abi::THREAD_DONE;
 
 use super::barrier_loop::BarrierLoop;
-use crate::ssa::{Block, Function, Input, Op, Term};
+use crate::ssa::{Block, Function, Input, Op, Term, Value};
 
-/// Code for all states has at most so many times the instructions of the function.
+/// The code of all states together may have this many times the instructions of the function.
 const MOST_COPIES: usize = 2;
 
-/// And at most so many more, or large functions would pass the limits of code generators.
+/// It may have this many instructions more than the function. Without that limit, copies could make a function too large for a code generator.
 const MOST_EXTRA: usize = 1000;
 
 /// Most states with code of their own: what ended in a run of threads is a word with a bit for each.
@@ -43,8 +43,7 @@ pub(super) fn states(
     let Term::Switch { index, targets, .. } = &f.block(Function::ENTRY).term else {
         return None;
     };
-    let is_state = f.def_inst(*index)?.op == Op::Input(Input::State);
-    if !is_state || targets.len() != f.states as usize + 1 || f.states >= MOST_STATES {
+    if !is_state(f, *index) || targets.len() != f.states as usize + 1 || f.states >= MOST_STATES {
         return None;
     }
     let states: Vec<_> = targets
@@ -55,6 +54,12 @@ pub(super) fn states(
     let all: usize = states.iter().map(|state| size(&state.blocks)).sum();
     let once = size(order);
     (all <= MOST_COPIES * once && all <= once + MOST_EXTRA).then_some(states)
+}
+
+/// Whether a value says in which state the thread was resumed.
+pub(super) fn is_state(f: &Function, v: Value) -> bool {
+    f.def_inst(v)
+        .is_some_and(|data| data.op == Op::Input(Input::State))
 }
 
 /// The state that starts at a block.

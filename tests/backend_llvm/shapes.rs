@@ -104,18 +104,16 @@ fn words_for_all_lanes_are_loaded_once_for_four() {
   framestore[128] %10
   framestore[192] %11
 ";
-    let made = |width| {
-        ir_for(
-            &named("znver4"),
-            body,
-            &SPEED.tuned(|t| t.vector_width = width),
-        )
-    };
+    let made_for = |cpu, width| ir_for(&named(cpu), body, &SPEED.tuned(|t| t.vector_width = width));
+    let made = |width| made_for("znver4", width);
     let wide = made(VectorWidth::Bits512);
     assert_eq!(count(&wide, "load <4 x i32>"), 1, "{wide}");
     assert_eq!(count(&wide, "asm \"\""), 1, "{wide}");
     let narrow = made(VectorWidth::Bits256);
     assert_eq!(count(&narrow, "asm \"\""), 0, "{narrow}");
+    // Intel's processors load each word.
+    let intel = made_for("sapphirerapids", VectorWidth::Bits512);
+    assert_eq!(count(&intel, "asm \"\""), 0, "{intel}");
 }
 
 /// One test in front of all, one for each, and each where it is.

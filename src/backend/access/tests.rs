@@ -767,4 +767,16 @@ fn a_plan_names_atomics() {
     let line = "line 3     atomic.slm.add.i32, 16 lanes: 16 scalars (threads of a group take turns; straight code where all lanes are \
                 enabled and inside)";
     assert_eq!(lines, [line]);
+    let (f, plan) = self::plan(
+        &body
+            .replace("slm", "surface")
+            .replace("%3, %3", "%3, %4, %3"),
+        &[],
+        &WHOLE,
+    );
+    let line = plan.lines(&f)[0].to_string();
+    assert!(
+        line.contains("16 scalars (atomic instructions of the processor; straight code"),
+        "{line}"
+    );
 }

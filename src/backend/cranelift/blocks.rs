@@ -60,7 +60,7 @@ impl CraneliftEmitter<'_> {
         self.close(head);
     }
 
-    /// Translates blocks. One function is too large for the caller when it has [`super::MAX_INSTS`]; what is missing does not matter then.
+    /// Translates the wanted blocks. Stops when there are more than [`super::MAX_INSTS`] instructions: the caller refuses the function then.
     pub(super) fn bodies(&mut self, wanted: impl Fn(Block) -> bool) {
         let plan = self.access_plan;
         let all = || plan.blocks().iter().filter(|(block, _)| wanted(*block));

@@ -32,7 +32,7 @@ pub(super) struct EmitContext {
     pub suspect: Option<ir::Block>,
     /// The `GroupCtx`.
     pub group: Option<V>,
-    /// The thread that is translated.
+    /// The loop over threads that is translated.
     pub threads: Threads,
     /// Addresses and data of lane-wise accesses, one after the other.
     pub message: Option<ir::StackSlot>,

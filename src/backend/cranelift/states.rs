@@ -21,8 +21,8 @@ use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, ThreadCtx};
 use super::context::Threads;
 use super::emit::{CraneliftEmitter, DATA};
 use super::value::Val;
-use crate::backend::states::{State, end_bit};
-use crate::ssa::{Function, Input, Op, Value};
+use crate::backend::states::{State, end_bit, is_state};
+use crate::ssa::{Function, Value};
 
 /// Where the loop of a state is entered, with the first thread, the thread after the last one, and the status of the threads before.
 #[derive(Clone, Copy)]
@@ -68,10 +68,8 @@ impl CraneliftEmitter<'_> {
 
     /// The state that the code is for, if a value says in which one the thread was resumed.
     pub(super) fn resumed_in(&self, v: Value) -> Option<u32> {
-        let def = self.f.def_inst(v)?;
-        (def.op == Op::Input(Input::State))
-            .then_some(self.ctx.threads.only_state)
-            .flatten()
+        let state = self.ctx.threads.only_state?;
+        is_state(self.f, v).then_some(state)
     }
 
     /// Finds the next threads to run, which all have the same state.

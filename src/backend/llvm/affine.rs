@@ -200,7 +200,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         // Where a thread is one register wide, each of these vectors is used once.
         let one_register = count == self.f.simd && 32 * u32::from(count) == self.cpu.vectors;
         let four_words = (access.comps, access.elem.bytes()) == (4, 4);
-        if four_words && one_register && self.cpu.avx512 && self.cpu.few_loads {
+        if four_words && one_register && self.cpu.avx512 && self.cpu.prefers_shuffles {
             return self.read_same_four(access, count, pointer);
         }
         let ty = self.type_of(Ty::scalar(access.elem));

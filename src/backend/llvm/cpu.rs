@@ -36,8 +36,8 @@ pub(super) struct TargetCpu {
     pub avx2: bool,
     /// A gather takes longer than a load for each lane.
     pub slow_gathers: bool,
-    /// Shuffles of a register take less time than loads.
-    pub few_loads: bool,
+    /// A shuffle of a register takes less time than a load of one.
+    pub prefers_shuffles: bool,
     /// Fused multiply-add is one instruction.
     pub fma: bool,
     /// Arithmetic of binary16.
@@ -108,7 +108,7 @@ impl TargetCpu {
             // AMD's are microcode, in front of which everything waits.
             slow_gathers: name.starts_with("znver"),
             // With shuffles, sgemm was 1.05 to 1.07 times as fast on AMD's, and 0.94 to 0.97 times on Intel's.
-            few_loads: name.starts_with("znver"),
+            prefers_shuffles: name.starts_with("znver"),
             fma: !x86 || has("fma"),
             halves: avx512 && has("avx512fp16"),
             f16c: has("f16c"),

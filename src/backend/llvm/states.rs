@@ -23,8 +23,8 @@ use super::context::Field;
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::thread::ThreadLoop;
 use super::values::Values;
-use crate::backend::states::{State, end_bit};
-use crate::ssa::{Function, Input, Op, Value};
+use crate::backend::states::{State, end_bit, is_state};
+use crate::ssa::{Function, Value};
 
 /// Where the loop of a state is entered.
 struct Enter<'c> {
@@ -89,10 +89,8 @@ impl<'c> LlvmEmitter<'c, '_> {
 
     /// The state that the code is for, if a value says in which one the thread was resumed.
     pub(super) fn resumed_in(&self, v: Value) -> Option<u32> {
-        let def = self.f.def_inst(v)?;
-        (def.op == Op::Input(Input::State))
-            .then(|| self.threads.get()?.only_state)
-            .flatten()
+        let state = self.threads.get()?.only_state?;
+        is_state(self.f, v).then_some(state)
     }
 
     fn entrance(&self) -> EmitResult<Enter<'c>> {
@@ -158,24 +156,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             enter.add(found, [thread.into(), to.as_basic_value(), status]);
         }
         self.at(over);
-        self.end_round(status, round)
-    }
-
-    /// Begins another round if a thread waits; returns when they are finished, or where the call is not for the whole group.
-    fn end_round(&mut self, status: V<'c>, round: BasicBlock<'c>) -> EmitResult<()> {
-        let [wait, again, over] = std::array::from_fn(|_| self.new_block());
-        let done = self.i32(Status::Done as u32);
-        let finished = self.icmp(IntPredicate::EQ, status, done)?;
-        self.branch(finished, over, wait)?;
-        self.at(wait);
-        let whole = self.is_group(self.param(1)?, self.param(2)?)?;
-        self.branch(whole, again, over)?;
-        self.at(again);
-        self.poll()?;
-        self.jump(round)?;
-        self.at(over);
-        self.b.build_return(Some(&status))?;
-        Ok(())
+        self.end_round(status, |e| e.jump(round))
     }
 
     /// Whether these are all threads of the group.

@@ -143,7 +143,13 @@ impl<'c> LlvmEmitter<'c, '_> {
             so_far.add_incoming(&[(&ended.as_basic_value(), next)]);
             self.at(exit);
             if barrier_loop == BarrierLoop::Code {
-                self.go_round(head, index, so_far)?;
+                let done = self.i32(Status::Done as u32);
+                self.end_round(so_far.as_basic_value(), |e| {
+                    let from = e.here()?;
+                    index.add_incoming(&[(&first, from)]);
+                    so_far.add_incoming(&[(&done, from)]);
+                    e.jump(head)
+                })?;
             } else {
                 self.b.build_return(Some(&so_far.as_basic_value()))?;
             }
@@ -195,28 +201,24 @@ impl<'c> LlvmEmitter<'c, '_> {
         Ok(state)
     }
 
-    /// Lets all threads go on if any of them waits; returns when they are finished, or where the call is not for the whole group.
-    fn go_round(
+    /// Lets all threads go on if any of them waits, by a jump; returns when they are finished, or where the call is not for the whole group.
+    pub(super) fn end_round(
         &mut self,
-        head: BasicBlock<'c>,
-        index: PhiValue<'c>,
-        so_far: PhiValue<'c>,
+        status: V<'c>,
+        jump: impl FnOnce(&mut Self) -> EmitResult<()>,
     ) -> EmitResult<()> {
         let (wait, again, over) = (self.new_block(), self.new_block(), self.new_block());
         let done = self.i32(Status::Done as u32);
-        let finished = self.icmp(IntPredicate::EQ, so_far.as_basic_value(), done)?;
+        let finished = self.icmp(IntPredicate::EQ, status, done)?;
         self.branch(finished, over, wait)?;
         self.at(wait);
         let all = self.is_group(self.param(1)?, self.param(2)?)?;
         self.branch(all, again, over)?;
         self.at(again);
         self.poll()?;
-        let (first, from) = (self.param(1)?, self.here()?);
-        self.jump(head)?;
-        index.add_incoming(&[(&first, from)]);
-        so_far.add_incoming(&[(&done, from)]);
+        jump(self)?;
         self.at(over);
-        self.b.build_return(Some(&so_far.as_basic_value()))?;
+        self.b.build_return(Some(&status))?;
         Ok(())
     }
 
