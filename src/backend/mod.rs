@@ -19,6 +19,8 @@ mod prefetch;
 mod race;
 mod shadow;
 mod states;
+#[cfg(any(test, feature = "llvm-codegen"))]
+mod straight;
 mod strategy;
 mod tuning;
 mod uses;

@@ -1,9 +1,10 @@
 //! The states that threads of a group with barriers are resumed in, for code that has a loop over the threads for each of them.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use visa_runtime::abi::THREAD_DONE;
 
 use super::barrier_loop::BarrierLoop;
-use crate::ssa::{Block, Function, Input, Op, Term, Value};
+use crate::ssa::{Block, Function, Input, Inst, Lane, Op, Space, Term, Value, ValueDef};
 
 /// The code of all states together may have this many times the instructions of the function.
 const MOST_COPIES: usize = 2;
@@ -20,6 +21,11 @@ pub(super) struct State {
     pub blocks: Vec<Block>,
     /// The states in which it may wait at the end, and [`THREAD_DONE`] if it may be finished; in ascending order.
     pub ends: Vec<u32>,
+    /// True if no thread writes local memory in it: what is loaded from an address there is the same for all threads of a run.
+    pub keeps_local: bool,
+    /// Instructions that its loop needs not do: saves that change nothing in the thread's frame, and polls that no thread passes twice, as
+    /// the end of a run polls.
+    pub left_out: FxHashSet<Inst>,
 }
 
 /// The bit for threads that ended in a state. None starts again, so the first one is for those that are finished.
@@ -82,7 +88,134 @@ fn state(f: &Function, order: &[Block], start: Block) -> State {
     let mut ends: Vec<_> = ends.collect();
     ends.sort_unstable();
     ends.dedup();
-    State { blocks, ends }
+    let keeps_local = !blocks.iter().any(|&b| {
+        let insts = &f.block(b).insts;
+        insts.iter().any(|&i| writes_local(&f.inst(i).op))
+    });
+    let mut left_out = kept_saves(f, &blocks);
+    left_out.extend(single_polls(f, &blocks));
+    State {
+        blocks,
+        ends,
+        keeps_local,
+        left_out,
+    }
+}
+
+/// Polls in blocks of a state from which no way leads back to them.
+fn single_polls(f: &Function, blocks: &[Block]) -> Vec<Inst> {
+    let polls = |b: Block| {
+        let insts = f.block(b).insts.iter().copied();
+        insts.filter(|&i| f.inst(i).op == Op::Poll)
+    };
+    let is_passed_twice = |b: Block| {
+        let mut found = FxHashSet::default();
+        let mut pending = vec![b];
+        while let Some(from) = pending.pop() {
+            for call in f.block(from).term.targets() {
+                if call.block == b {
+                    return true;
+                }
+                if found.insert(call.block) {
+                    pending.push(call.block);
+                }
+            }
+        }
+        false
+    };
+    let with = |b: &&Block| polls(**b).next().is_some() && !is_passed_twice(**b);
+    blocks.iter().filter(with).flat_map(|&b| polls(b)).collect()
+}
+
+/// A value that is saved in a thread's frame.
+struct Save {
+    inst: Inst,
+    /// Where its bytes are in the frame.
+    from: u32,
+    to: u32,
+    /// It is what was loaded from there.
+    kept: bool,
+}
+
+/// Saves of what was loaded from the same place of the frame, where nothing else is saved to in these blocks of a state.
+fn kept_saves(f: &Function, blocks: &[Block]) -> FxHashSet<Inst> {
+    let sources = Sources::new(f, blocks);
+    let mut saves = Vec::new();
+    for &inst in blocks.iter().flat_map(|&b| &f.block(b).insts) {
+        let data = f.inst(inst);
+        let Op::FrameStore(from) = data.op else {
+            continue;
+        };
+        let v = f.resolve(data.args[0]);
+        let ty = f.ty(v);
+        let loaded = sources.of(v).and_then(|source| f.def_inst(source));
+        let bytes = match ty.lane {
+            Lane::I1 => 4,
+            _ => ty.bytes(),
+        };
+        saves.push(Save {
+            inst,
+            from,
+            to: from.saturating_add(bytes),
+            kept: loaded.is_some_and(|loaded| loaded.op == Op::FrameLoad(from)),
+        });
+    }
+    let is_changed = |save: &Save| {
+        let mut others = saves.iter().filter(|other| !other.kept);
+        others.any(|other| other.from < save.to && save.from < other.to)
+    };
+    let kept = saves.iter().filter(|save| save.kept && !is_changed(save));
+    kept.map(|save| save.inst).collect()
+}
+
+/// Where values come from in the blocks of a state.
+struct Sources<'a> {
+    f: &'a Function,
+    /// What the parameters of blocks receive there.
+    incoming: FxHashMap<Value, Vec<Value>>,
+}
+
+impl<'a> Sources<'a> {
+    fn new(f: &'a Function, blocks: &[Block]) -> Sources<'a> {
+        let mut incoming: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
+        // The entry block goes to the state's first block only, which has no parameters.
+        let rest = blocks.iter().filter(|&&b| b != Function::ENTRY);
+        for call in rest.flat_map(|&b| f.block(b).term.targets()) {
+            for (&param, &arg) in f.block(call.block).params.iter().zip(&call.args) {
+                incoming.entry(param).or_default().push(f.resolve(arg));
+            }
+        }
+        Sources { f, incoming }
+    }
+
+    /// The one value that a value is, on every way to it; none where it may be several.
+    fn of(&self, v: Value) -> Option<Value> {
+        let mut source = None;
+        let mut found = FxHashSet::default();
+        let mut pending = vec![v];
+        while let Some(v) = pending.pop() {
+            if !found.insert(v) {
+                continue;
+            }
+            match (self.f.def(v), self.incoming.get(&v)) {
+                (ValueDef::Param(..), Some(values)) => pending.extend(values),
+                _ if source.is_none() => source = Some(v),
+                _ => return None,
+            }
+        }
+        source
+    }
+}
+
+/// Whether an operation may change local memory.
+fn writes_local(op: &Op) -> bool {
+    let space = match op {
+        Op::Store(m) => m.space,
+        Op::BlockStore(m) => m.space,
+        Op::Atomic(m) => m.space,
+        _ => return false,
+    };
+    space.data() == Space::Slm
 }
 
 #[cfg(test)]
@@ -115,6 +248,92 @@ mod tests {
             (vec![0, 3, 4, 5], vec![1, THREAD_DONE]),
         ];
         assert_eq!(found(&again).unwrap(), expected);
+    }
+
+    #[test]
+    fn local_memory_stays_where_no_thread_writes_it() {
+        let head = HEAD.replace(
+            "states 2\n",
+            "states 2\nsite 0 = atomic slm 4 \"dword_atomic\" line 1\n",
+        );
+        let body = "bb1:\n  %1: i1 = const 1\n  %2: i32 = const 0\n  %3: i32 = load.slm.i32x1[0] %1, %2\n  suspend 1\n\
+            bb2:\n  %4: i1 = const 1\n  %5: i32 = const 0\n  %6: i32 = atomic.slm.inc.i32[0] %4, %5\n  suspend 2\n\
+            bb3:\n  %7: i1 = const 1\n  %8: i32 = const 0\n  store.scratch.i32x1[0] %7, %8, %8\n  return\n";
+        let f = parse(&(head + body)).unwrap();
+        let states = states(&f, &reverse_post_order(&f), BarrierLoop::Code).unwrap();
+        let kept: Vec<_> = states.iter().map(|state| state.keeps_local).collect();
+        assert_eq!(kept, [true, false, true]);
+    }
+
+    /// The operations that each state leaves out.
+    fn left_out(body: &str) -> Vec<Vec<String>> {
+        let f = parse(&(HEAD.to_owned() + body)).unwrap();
+        let states = states(&f, &reverse_post_order(&f), BarrierLoop::Code).unwrap();
+        let text = |&inst: &Inst| match f.inst(inst).op {
+            Op::FrameStore(at) => format!("save {at} {}", f.inst(inst).args[0].0),
+            ref op => format!("{op:?}"),
+        };
+        let texts = |state: State| {
+            let mut all: Vec<String> = state.left_out.iter().map(text).collect();
+            all.sort_unstable();
+            all
+        };
+        states.into_iter().map(texts).collect()
+    }
+
+    #[test]
+    fn polls_that_no_thread_passes_twice_are_left_out() {
+        let body = "bb1:\n  poll\n  suspend 1\n\
+            bb2:\n  poll\n  jump bb4\n\
+            bb4:\n  %1: i1 = const 1\n  poll\n  branch %1, bb5, bb6\n\
+            bb5:\n  jump bb4\nbb6:\n  suspend 2\n\
+            bb3:\n  return\n";
+        // The loop has a poll of its own.
+        assert_eq!(left_out(body), [vec!["Poll"], vec!["Poll"], vec![]]);
+    }
+
+    #[test]
+    fn saves_of_what_was_loaded_there_are_left_out() {
+        let state = |body: &str| {
+            let rest = "bb1:\n  suspend 1\nbb3:\n  return\n";
+            left_out(&format!("{rest}bb2:\n{body}")).swap_remove(1)
+        };
+        let loads = "  %1: i32 = frameload[8]\n  %2: i32 = frameload[12]\n";
+        let saves = |first: u32, second: u32| {
+            format!("{loads}  framestore[8] %{first}\n  framestore[12] %{second}\n  suspend 2\n")
+        };
+        assert_eq!(state(&saves(1, 2)), ["save 12 2", "save 8 1"]);
+        assert_eq!(state(&saves(2, 1)), [] as [&str; 0]);
+        assert_eq!(state(&saves(1, 1)), ["save 8 1"]);
+        // Something else is saved over one half of it before.
+        let over = "  %1: i64 = frameload[8]\n  %2: i32 = frameload[16]\n  framestore[12] %2\n  framestore[8] %1\n  framestore[16] %2\n  suspend 2\n";
+        assert_eq!(state(over), ["save 16 2"]);
+        // A mask is a word there, whatever its lanes.
+        let mask = "  %1: <8 x i1> = frameload[8]\n  %2: i32 = frameload[12]\n  framestore[12] %2\n  framestore[8] %1\n  framestore[11] %2\n  suspend 2\n";
+        assert_eq!(state(mask), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn values_are_followed_through_the_blocks_of_a_state() {
+        let state = |other: &str| {
+            let body = format!(
+                "bb1:\n  %1: i32 = const 3\n  jump bb4(%1)\n\
+                bb2:\n  %2: i32 = frameload[8]\n  %3: i32 = frameload[12]\n  %4: i1 = const 1\n  branch %4, bb5(%2), bb6\n\
+                bb6:\n  jump bb5({other})\n\
+                bb5(%5: i32):\n  branch %4, bb5(%5), bb7\n\
+                bb7:\n  jump bb4(%5)\n\
+                bb4(%6: i32):\n  framestore[8] %6\n  suspend 2\n\
+                bb3:\n  return\n"
+            );
+            left_out(&body)
+        };
+        let none: Vec<String> = Vec::new();
+        // What comes from the first state is another value, which no thread of the second one has.
+        assert_eq!(
+            state("%2"),
+            [none.clone(), vec!["save 8 6".to_owned()], none.clone()]
+        );
+        assert_eq!(state("%3"), [none.clone(), none.clone(), none]);
     }
 
     #[test]

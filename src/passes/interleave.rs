@@ -23,19 +23,23 @@ const SHARE: usize = 3;
 pub(super) fn run(f: &mut Function, vectors: Vectors) -> usize {
     let uses = dom::use_counts(f);
     let mut changes = 0;
+    let mut ordered = Vec::new();
     for b in f.order.clone() {
         let insts = std::mem::take(&mut f.block_mut(b).insts);
         let mut out = Vec::with_capacity(insts.len());
         let no_effect = |i: Inst| !f.inst(i).op.has_effect();
         for run in insts.chunk_by(|&a, &b| no_effect(a) && no_effect(b)) {
-            match run.len() > 1 && (vectors.all || pays(f, run)) {
-                true => out.extend(in_order(f, vectors, &uses, run)),
-                false => out.extend(run),
+            if run.len() > 1 && (vectors.all || pays(f, run)) {
+                out.extend(in_order(f, vectors, &uses, run));
+                ordered.extend_from_slice(run);
+            } else {
+                out.extend(run);
             }
         }
         changes += usize::from(out != insts);
         f.block_mut(b).insts = out;
     }
+    f.in_order.extend(ordered);
     changes
 }
 
@@ -59,6 +63,14 @@ const fn is_float_arithmetic(op: &Op) -> bool {
             | Op::Binary(FAdd | FSub | FMul | FDiv | FScale)
             | Op::Unary(FSqrt | FNearest | FTrunc | FFloor | FCeil)
     )
+}
+
+/// Half cycles of float arithmetic until its result can be used; none for other operations.
+pub(crate) const fn float_latency(op: &Op) -> u32 {
+    match is_float_arithmetic(op) {
+        true => latency(op),
+        false => 0,
+    }
 }
 
 const fn is_constant(op: &Op) -> bool {

@@ -188,6 +188,8 @@ pub struct Function {
     pub shapes: BTreeMap<Inst, Shape>,
     /// Loads whose masked-off lanes nothing observes: a backend may leave anything there instead of zero.
     pub inactive_undef: BTreeSet<Inst>,
+    /// Operations that the pass `interleave` has put in order, which a code generator should keep.
+    pub in_order: BTreeSet<Inst>,
     /// Of functions with checks of initialisation: they may find something that is not initialised in memory of the group or the thread, or in
     /// registers.
     pub suspects: bool,
@@ -222,6 +224,7 @@ impl Function {
             slm_bytes: 0,
             shapes: BTreeMap::new(),
             inactive_undef: BTreeSet::new(),
+            in_order: BTreeSet::new(),
             suspects: false,
             follows_pointers: false,
             bases: BTreeSet::new(),

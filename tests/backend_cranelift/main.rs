@@ -20,6 +20,7 @@ mod shapes;
 mod speed;
 mod targets;
 mod threads;
+mod tile;
 
 use rig::{NONE, Rig, SPEED, function, install};
 

@@ -12,7 +12,7 @@ use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE};
 
 use crate::rig::{Guarded, NONE, Rig, SPEED, compile, function, install};
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
@@ -289,7 +289,7 @@ bb4:
   return
 "#;
 
-fn whole_groups(options: &CodegenOptions) -> CodegenOptions {
+pub fn whole_groups(options: &CodegenOptions) -> CodegenOptions {
     options.tuned(|t| t.dispatch = Dispatch::Group)
 }
 

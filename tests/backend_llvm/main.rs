@@ -34,3 +34,5 @@ mod several;
 mod shapes;
 #[path = "../backend_cranelift/threads.rs"]
 mod threads;
+#[path = "../backend_cranelift/tile.rs"]
+mod tile;

@@ -2,12 +2,13 @@
 //! (`several.rs`, `memory.rs`); these fail where it is not done.
 
 use visa_jit::backend::llvm::LlvmBackend;
-use visa_jit::backend::{Bounds, CodegenOptions, Gather, Prefetch, VectorWidth};
+use visa_jit::backend::{Bounds, CodegenOptions, Dispatch, Gather, Prefetch, VectorWidth};
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::{Function, Space};
 
 use crate::generator::host;
 use crate::rig::{Guarded, Rig, SPEED, function, install};
+use crate::tile::{TILE, long_chain};
 
 const HEAD: &str = r#"function "f" simd 16 frame 1024
 site 0 = read surface 4 "gather4_scaled" line 1
@@ -661,4 +662,49 @@ fn bytes_are_gathered_by_numbers_of_32_bits() {
         // By no addresses.
         assert_eq!(count(&made, "inttoptr"), 0, "{made}");
     }
+}
+
+/// What every thread reads from local memory in a state in which none writes it is loaded in front of the loop over the threads: each
+/// value comes from there, or is none where the rows are not all inside.
+#[test]
+fn rows_that_every_thread_reads_are_loaded_once() {
+    let in_front = |text: &str| {
+        let mut f = function(text);
+        assert!(run_pass(&mut f, "shape"));
+        let options = SPEED.tuned(|t| t.dispatch = Dispatch::Group);
+        let made = named("icelake-server").ir(&f, &options).unwrap();
+        count(&made, "[ poison, ")
+    };
+    // Three rows, and a word for all lanes.
+    assert_eq!(in_front(TILE), 4);
+    let writes = TILE.replace("  return\n", "  store.slm.i32x1[0] %0, %1, %20\n  return\n");
+    assert_eq!(in_front(&writes), 0);
+    // Twenty rows, in half of the registers.
+    let load = |n: u32| {
+        let at: Vec<_> = (0..8).map(|lane| (32 * n + 4 * lane).to_string()).collect();
+        let (address, row) = (30 + n, 60 + n);
+        let at = at.join(", ");
+        format!(
+            "  %{address}: <8 x i32> = vconst [{at}]\n  %{row}: <8 x i32> = load.slm.i32x1[1] %0, %{address}\n  framestore[32] %{row}\n"
+        )
+    };
+    let rows: String = (0..20).map(load).collect();
+    let many = TILE.replace("  return\n", &format!("{rows}  return\n"));
+    assert_eq!(in_front(&many), 16);
+}
+
+/// Four threads are run side by side where each is a long chain: the chain is there once for a single thread, and for four threads with
+/// rows that are all inside and with others.
+#[test]
+fn threads_with_long_chains_are_run_side_by_side() {
+    let links = |links: u32| {
+        let mut f = function(&long_chain(links));
+        assert!(run_pass(&mut f, "shape"));
+        let options = SPEED.tuned(|t| t.dispatch = Dispatch::Group);
+        let made = named("icelake-server").ir(&f, &options).unwrap();
+        count(&made, "call <8 x float> @llvm.fma")
+    };
+    // Eleven are short.
+    assert_eq!(links(11), 11);
+    assert_eq!(links(12), 9 * 12);
 }

@@ -56,6 +56,9 @@ pub(super) use strided::{Affine, Strided, StridedKind, row_bytes};
 pub use text::PlanLine;
 pub(super) use text::{AFTER, Called};
 
+#[cfg(test)]
+pub(super) use tests::PARTS;
+
 /// Whether code can use a value at some place: what only versions of an earlier part made cannot be used, as nothing there said that it
 /// is needed. Whoever finds a value through the definition of another has to ask.
 type AtHand<'a> = &'a dyn Fn(crate::ssa::Value) -> bool;

@@ -204,6 +204,12 @@ impl AccessPlan {
         &self.blocks
     }
 
+    /// The parts of a block.
+    pub(in crate::backend) fn segment(&self, block: Block) -> Option<&Segment> {
+        let found = self.blocks.iter().find(|(b, _)| *b == block);
+        found.map(|(_, segment)| segment)
+    }
+
     /// A copy from memory to memory.
     pub(in crate::backend) fn copy(&self, id: CopyId) -> Option<&Copied> {
         self.copies.get(id.0)

@@ -47,7 +47,7 @@ pub(super) const WHOLE: Limits = Limits {
 };
 
 /// Gathers and masked stores, versions of parts of blocks.
-pub(super) const PARTS: Limits = Limits {
+pub(in crate::backend) const PARTS: Limits = Limits {
     gather: Gather::Auto,
     scope: Scope::Parts,
     gathers: true,

@@ -17,7 +17,7 @@ use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculatio
 use crate::backend::calls::Call;
 use crate::backend::states::states;
 use crate::backend::{BackendError, CodegenOptions, barrier_loop, uses};
-use crate::ssa::{Function, Lane, Ty};
+use crate::ssa::{Function, Inst, Lane, Ty};
 
 /// Translates one SSA function. Fields that other files need are visible to them; the methods
 /// here know Cranelift, not the SSA.
@@ -53,6 +53,8 @@ pub(super) struct CraneliftEmitter<'a> {
     pub rows_of: FxHashMap<Vec<V>, Vec<V>>,
     /// Blocks that anchors cut into segments.
     pub segmented: FxHashSet<ir::Block>,
+    /// Instructions that the loop over the threads of a state needs not do.
+    pub left_out: FxHashSet<Inst>,
     /// Calls of the runtime, in order.
     pub calls: Vec<Call>,
     bug: Option<String>,
@@ -125,6 +127,7 @@ pub(super) fn build(
         escapes: uses::escapes(f),
         rows_of: FxHashMap::default(),
         segmented: FxHashSet::default(),
+        left_out: FxHashSet::default(),
         calls: Vec::new(),
         bug: None,
     };

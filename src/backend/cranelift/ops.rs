@@ -27,6 +27,7 @@ impl CraneliftEmitter<'_> {
                 self.ins().fence();
                 return;
             }
+            Op::FrameStore(_) | Op::Poll if self.left_out.contains(&inst) => return,
             Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
             Op::Poll => return self.poll(),
             Op::Image(access) => return self.image(*access, args, &data.results),

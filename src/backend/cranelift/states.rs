@@ -167,6 +167,7 @@ impl CraneliftEmitter<'_> {
         let resumed = self.iconst(types::I32, number.into());
         self.vals = vec![Val::None; self.f.values.len()];
         self.blocks = vec![None; self.f.blocks.len()];
+        self.left_out.clone_from(&state.left_out);
         self.ctx.begin_threads(Threads {
             start: Some(start),
             next: Some(next),

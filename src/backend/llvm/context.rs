@@ -109,6 +109,11 @@ impl<'c> EmitContext<'c> {
         }
     }
 
+    /// What is made once a thread, where several are translated side by side.
+    pub(super) const fn of_thread_mut(&mut self) -> &mut FxHashMap<Key, V<'c>> {
+        &mut self.of_thread
+    }
+
     /// Another loop over the threads begins.
     pub(super) fn forget_thread(&mut self) {
         self.of_thread.clear();

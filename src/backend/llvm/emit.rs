@@ -9,6 +9,7 @@ use inkwell::module::Module;
 use inkwell::values::{
     BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue, VectorValue,
 };
+use rustc_hash::FxHashSet;
 use target_lexicon::Architecture;
 
 use super::block_access::LanesOfBlocks;
@@ -17,6 +18,7 @@ use super::calls::Intrinsics;
 use super::compare::Comparisons;
 use super::context;
 use super::cpu::TargetCpu;
+use super::kept::Kept;
 use super::lines::Lines;
 use super::thread::{Exits, ThreadLoop};
 use super::values::Values;
@@ -25,7 +27,7 @@ use crate::backend::CodegenOptions;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
 use crate::backend::calls::Call;
 use crate::backend::prefetch::Fetches;
-use crate::ssa::Function;
+use crate::ssa::{Function, Inst};
 
 /// Name of blocks that only go on with the one in front, see [`LlvmEmitter::cut`].
 pub(super) const CUT: &str = "cut";
@@ -116,6 +118,12 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     pub ctx: context::EmitContext<'c>,
     /// The thread that the body is for; none in front of the body.
     pub threads: OnceCell<ThreadLoop<'c>>,
+    /// Operations in order since the last label.
+    pub unlabelled: u32,
+    /// Instructions that the loop over the threads of a state needs not do.
+    pub left_out: FxHashSet<Inst>,
+    /// What the loop over the threads of a state loads in front of it, where it may.
+    pub kept: Option<Kept<'c>>,
     /// Blocks that leave the function early.
     pub exits: Exits<'c>,
     /// Blocks of the SSA.
@@ -162,6 +170,9 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             calls: Vec::new(),
             ctx: context::EmitContext::new(entry, group),
             threads: OnceCell::new(),
+            unlabelled: 0,
+            left_out: FxHashSet::default(),
+            kept: None,
             exits: Exits::default(),
             blocks: Blocks::new(f),
             values: Values::new(f),

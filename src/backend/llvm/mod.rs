@@ -33,6 +33,8 @@ mod image;
 mod init;
 mod insts;
 mod int;
+mod jam;
+mod kept;
 mod lines;
 mod memory;
 mod narrow;

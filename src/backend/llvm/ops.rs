@@ -37,7 +37,28 @@ const fn float_predicate(cond: FCond) -> FloatPredicate {
     }
 }
 
+/// Operations in order between two labels: with 3 to 6, Black-Scholes is 1.1 times as fast on skl.
+const BETWEEN_LABELS: u32 = 6;
+
 impl<'c> LlvmEmitter<'c, '_> {
+    /// Makes a label in front of some of the operations that stand in an order which is to be kept. LLVM's scheduler moves nothing over
+    /// labels. Else it puts chains one after the other that stand side by side. There is no code of a label.
+    pub(super) fn keep_order(&mut self, inst: Inst) -> EmitResult<()> {
+        let constant = matches!(self.f.inst(inst).op, Op::Const(_) | Op::VecConst(_));
+        if constant || !self.f.in_order.contains(&inst) {
+            return Ok(());
+        }
+        self.unlabelled += 1;
+        if self.unlabelled == BETWEEN_LABELS {
+            self.unlabelled = 0;
+            let label = self.declare("llvm.codeview.annotation", &[])?;
+            let text = self.cx.metadata_string("order").into();
+            let text = self.cx.metadata_node(&[text]);
+            self.b.build_call(label, &[text.into()], "\0")?;
+        }
+        Ok(())
+    }
+
     /// Translates an instruction.
     pub(super) fn instruction(&mut self, inst: Inst) -> EmitResult<()> {
         let f = self.f;
@@ -63,6 +84,7 @@ impl<'c> LlvmEmitter<'c, '_> {
                 self.b.build_fence(order, false, "\0")?;
                 return Ok(());
             }
+            Op::FrameStore(_) | Op::Poll if self.left_out.contains(&inst) => return Ok(()),
             Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
             Op::Poll => return self.poll(),
             op if op.waits() => return Err("a thread waits at an instruction".into()),

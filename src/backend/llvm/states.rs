@@ -21,9 +21,12 @@ use super::blocks::Blocks;
 use super::compare::Comparisons;
 use super::context::Field;
 use super::emit::{EmitResult, LlvmEmitter, V};
+use super::jam::StateLoop;
+use super::kept::Kept;
 use super::thread::ThreadLoop;
 use super::values::Values;
 use crate::backend::states::{State, end_bit, is_state};
+use crate::backend::straight::Straight;
 use crate::ssa::{Function, Value};
 
 /// Where the loop of a state is entered.
@@ -193,12 +196,8 @@ impl<'c> LlvmEmitter<'c, '_> {
         let enter = enters.get(number as usize).ok_or("no such state")?;
         let [head, start, next, done] = std::array::from_fn(|_| self.new_block());
         let ty = self.cx.i32_type();
-        self.at(enter.block);
-        self.jump(head)?;
         self.at(head);
         let (index, ends) = (self.b.build_phi(ty, "\0")?, self.b.build_phi(ty, "\0")?);
-        index.add_incoming(&[(&enter.from.as_basic_value(), enter.block)]);
-        ends.add_incoming(&[(&self.i32(0), enter.block)]);
         let thread = self.as_int(index.as_basic_value())?;
         let over = self.icmp(IntPredicate::UGE, thread, enter.to.as_basic_value())?;
         self.branch(over, done, start)?;
@@ -211,6 +210,10 @@ impl<'c> LlvmEmitter<'c, '_> {
 
         self.at(start);
         let context = self.context_of(thread)?;
+        self.left_out.clone_from(&state.left_out);
+        self.kept = state
+            .keeps_local
+            .then(|| Kept::new(enter.block, self.cpu.registers() / 2));
         self.begin_again(ThreadLoop {
             start,
             next,
@@ -235,6 +238,29 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.set_line(0);
         self.at(start);
         self.jump(self.blocks.of(Function::ENTRY)?)?;
+        let looped = StateLoop {
+            number,
+            to: enter.to.as_basic_value(),
+            head,
+            params: [index, ends],
+        };
+        let straight = self
+            .may_jam()
+            .then(|| Straight::new(self.f, plan, number, state));
+        let (first, params) = match straight.flatten() {
+            Some(straight) => self.jammed(&straight, &looped)?,
+            None => (head, looped.params),
+        };
+        let before = self
+            .kept
+            .take()
+            .map_or(enter.block, |kept| kept.last_block());
+        self.at(before);
+        self.jump(first)?;
+        let from = [enter.from.as_basic_value(), self.i32(0).into()];
+        for (param, v) in params.iter().zip(from) {
+            param.add_incoming(&[(&v, before)]);
+        }
         self.at(done);
         self.end_run(&state.ends, ends.as_basic_value(), enter, (scan, enters))
     }

@@ -26,12 +26,35 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
     ) -> EmitResult<()> {
         let masked = !self.is_full(args[0]);
         let zeros = masked && !self.f.inactive_undef.contains(&a.inst);
-        if let InsideAddresses::Strided(from) = at
-            && masked
-        {
-            self.fetch_first((a.inst, zeros), a.access, a.lanes, a.kind, from)?;
+        let mut parts = if let Some(kept) = self.version.kept(a.inst) {
+            kept.to_vec()
+        } else {
+            if let InsideAddresses::Strided(from) = at
+                && masked
+            {
+                self.fetch_first((a.inst, zeros), a.access, a.lanes, a.kind, from)?;
+            }
+            self.read_inside(a, at)?
+        };
+        if zeros {
+            let mask = self.get(args[0])?;
+            for part in &mut parts {
+                *part = self.select(mask, *part, part.get_type().const_zero())?;
+            }
         }
-        let mut parts = match (at, a.kind) {
+        for (&v, part) in out.iter().zip(parts) {
+            self.bind(v, part);
+        }
+        Ok(())
+    }
+
+    /// The components of a load that is inside, for all lanes.
+    pub(super) fn read_inside(
+        &mut self,
+        a: &Access,
+        at: InsideAddresses<'c>,
+    ) -> EmitResult<Vec<V<'c>>> {
+        Ok(match (at, a.kind) {
             (InsideAddresses::Strided(from), StridedKind::Same) => {
                 self.read_same(a.access, a.lanes, from)?
             }
@@ -50,17 +73,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
                 self.read_spread(a.access, a.lanes, from, a.stride().unwrap_or(0))?
             }
             (InsideAddresses::Lanes(..), _) => vec![self.read_lanes(a, at)?],
-        };
-        if zeros {
-            let mask = self.get(args[0])?;
-            for part in &mut parts {
-                *part = self.select(mask, *part, part.get_type().const_zero())?;
-            }
-        }
-        for (&v, part) in out.iter().zip(parts) {
-            self.bind(v, part);
-        }
-        Ok(())
+        })
     }
 
     /// A store that is inside.

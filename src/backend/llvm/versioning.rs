@@ -45,6 +45,7 @@ pub(super) struct LaneOffsets<'c> {
 #[derive(Clone, Default)]
 pub(super) struct Version<'c> {
     inside: FxHashMap<Inst, InsideAddresses<'c>>,
+    kept: FxHashMap<Inst, Vec<V<'c>>>,
     full: FxHashSet<Value>,
     rows: FxHashMap<CopyId, Vec<V<'c>>>,
 }
@@ -54,6 +55,16 @@ impl<'c> Version<'c> {
     pub(super) fn inside(&self, inst: Inst) -> EmitResult<InsideAddresses<'c>> {
         let known = self.inside.get(&inst).copied();
         known.ok_or_else(|| "an access that is not inside".into())
+    }
+
+    /// The components of a load that was done in front of the loop over the threads.
+    pub(super) fn kept(&self, inst: Inst) -> Option<&[V<'c>]> {
+        self.kept.get(&inst).map(Vec::as_slice)
+    }
+
+    /// Notes that a load was done there.
+    pub(super) fn keep(&mut self, inst: Inst, parts: Vec<V<'c>>) {
+        self.kept.insert(inst, parts);
     }
 
     /// True for masks with all lanes.
@@ -105,14 +116,17 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.leave_to(end)
     }
 
-    fn step(&mut self, step: &Step) -> EmitResult<()> {
+    pub(super) fn step(&mut self, step: &Step) -> EmitResult<()> {
         let f = self.f;
         if let Some(inst) = step.inst() {
             self.set_line(f.inst(inst).line);
         }
         match step {
             Step::Plain(inst) if self.access_plan.rare().is_made_by(f, *inst) => Ok(()),
-            Step::Plain(inst) => self.instruction(*inst),
+            Step::Plain(inst) => {
+                self.keep_order(*inst)?;
+                self.instruction(*inst)
+            }
             Step::Access(inst, how) => self.access_alone(*inst, how),
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
             Step::Check(inst, how) => self.check_buffer(*inst, how),
@@ -226,7 +240,7 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// Whether all accesses are inside and have their lanes, and offsets of the groups in their regions.
-    fn all_inside(&mut self, versions: &Versions) -> EmitResult<(V<'c>, Vec<V<'c>>)> {
+    pub(super) fn all_inside(&mut self, versions: &Versions) -> EmitResult<(V<'c>, Vec<V<'c>>)> {
         let (mut tests, mut offsets) = (Vec::new(), Vec::new());
         for s in &versions.groups {
             let (inside, offset) = self.group_inside(s)?;
@@ -289,7 +303,7 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// Whether all bytes of a group are inside, and the offset of the lowest one in the region, or the numbers that the group counts from.
-    fn group_inside(&mut self, s: &AccessGroup) -> EmitResult<(V<'c>, V<'c>)> {
+    pub(super) fn group_inside(&mut self, s: &AccessGroup) -> EmitResult<(V<'c>, V<'c>)> {
         let all = s.all;
         let ty = all.ty(self.f);
         let by = self.konst(ty, all.from.cast_unsigned() & ty.lane.mask())?;
@@ -326,8 +340,9 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// Notes where the accesses are and which masks are full.
-    fn enter(&mut self, versions: &Versions, offsets: &[V<'c>]) -> EmitResult<()> {
+    pub(super) fn enter(&mut self, versions: &Versions, offsets: &[V<'c>]) -> EmitResult<()> {
         for (s, &offset) in versions.groups.iter().zip(offsets) {
+            self.keep_loads(versions, s)?;
             let region = self.region(s.all.space, s.all.surface)?;
             let base = self.base(region)?;
             let ty = s.all.ty(self.f);
