@@ -8,7 +8,6 @@ use visa_runtime::abi::THREAD_DONE;
 
 use super::access::{AccessPlan, Step};
 use super::states::State;
-use crate::passes::float_latency;
 use crate::ssa::{Block, Function, Inst, Op, Space, Term, Value};
 
 /// Half cycles that a thread's longest chain takes at least. Shorter ones of several threads fit into a processor's scheduler.
@@ -86,7 +85,7 @@ fn chain(f: &Function, blocks: &[Block]) -> u32 {
         for &i in &f.block(b).insts {
             let data = f.inst(i);
             let operands = data.args.iter().filter_map(|&a| ready.get(&f.resolve(a)));
-            let end = operands.copied().max().unwrap_or(0) + float_latency(&data.op);
+            let end = operands.copied().max().unwrap_or(0) + data.op.float_latency();
             ready.extend(data.results.iter().map(|&v| (v, end)));
             longest = longest.max(end);
         }
@@ -125,7 +124,6 @@ mod tests {
     use crate::backend::access::PARTS;
     use crate::backend::barrier_loop::BarrierLoop;
     use crate::backend::states::states;
-    use crate::passes::run_pass;
     use crate::ssa::dom::reverse_post_order;
     use crate::ssa::parse;
 
@@ -135,8 +133,7 @@ mod tests {
             site 0 = read slm 4 \"gather4_scaled\" line 1\n\n\
             bb0:\n  %0: i32 = input.state\n  switch %0, [bb1, bb2, bb3], bb1\n\
             bb1:\n  suspend 1\nbb3:\n  return\n";
-        let mut f = parse(&format!("{head}bb2:\n{body}")).unwrap();
-        run_pass(&mut f, "shape");
+        let f = parse(&format!("{head}bb2:\n{body}")).unwrap();
         let order = reverse_post_order(&f);
         let plan = AccessPlan::new(&f, PARTS.clone(), &order);
         let states = states(&f, &order, BarrierLoop::Code)?;

@@ -11,7 +11,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::schedule::{Class, Effect, Graph, Node, Vectors};
-use crate::ssa::{BinOp, Function, Inst, Lane, Op, UnOp, ValueDef, dom};
+use crate::ssa::{BinOp, Function, Inst, Lane, Op, ValueDef, dom};
 
 /// Runs with fewer operations on vectors are left alone: a processor holds all of them at once.
 const LEAST: usize = 42;
@@ -49,28 +49,9 @@ fn pays(f: &Function, run: &[Inst]) -> bool {
     let (mut all, mut slow) = (0, 0);
     for &i in vectors {
         all += 1;
-        slow += usize::from(is_float_arithmetic(&f.inst(i).op));
+        slow += usize::from(f.inst(i).op.float_latency() > 0);
     }
     all >= LEAST && slow * SHARE >= all
-}
-
-const fn is_float_arithmetic(op: &Op) -> bool {
-    use BinOp::{FAdd, FDiv, FMul, FScale, FSub};
-    use UnOp::{FCeil, FFloor, FNearest, FSqrt, FTrunc};
-    matches!(
-        op,
-        Op::Fma
-            | Op::Binary(FAdd | FSub | FMul | FDiv | FScale)
-            | Op::Unary(FSqrt | FNearest | FTrunc | FFloor | FCeil)
-    )
-}
-
-/// Half cycles of float arithmetic until its result can be used; none for other operations.
-pub(crate) const fn float_latency(op: &Op) -> u32 {
-    match is_float_arithmetic(op) {
-        true => latency(op),
-        false => 0,
-    }
 }
 
 const fn is_constant(op: &Op) -> bool {
@@ -90,9 +71,7 @@ fn class(f: &Function, inst: Inst) -> Class {
 /// Half cycles from an operation to the first that can use its result, as on today's processors.
 const fn latency(op: &Op) -> u32 {
     match op {
-        Op::Binary(BinOp::FDiv) => 28,
-        Op::Unary(UnOp::FSqrt) => 36,
-        op if is_float_arithmetic(op) => 8,
+        op if op.float_latency() > 0 => op.float_latency(),
         Op::Binary(BinOp::Mul | BinOp::MulHiS | BinOp::MulHiU) => 10,
         Op::FCmp(_) | Op::ICmp(_) => 8,
         Op::Convert(_) | Op::Splat | Op::ExtractLane(_) | Op::Shuffle(_) => 6,

@@ -38,6 +38,5 @@ mod suspend;
 mod uniform;
 mod vector_combine;
 
-pub(crate) use interleave::float_latency;
 pub use merge_splits::MergeSplits;
 pub use pipeline::{PassError, PassOptions, PassStats, optimize, run_pass};

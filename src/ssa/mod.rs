@@ -11,6 +11,7 @@
 //! What it does not model: registers, execution sizes, predicated instructions. Lowering has
 //! turned masks into values; an operation without a mask operand computes all lanes.
 
+mod cost;
 pub mod dom;
 pub mod eval;
 pub mod fp_env;

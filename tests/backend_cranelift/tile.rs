@@ -104,7 +104,7 @@ pub fn long_chain(links: u32) -> String {
         format!("  %{after}: <8 x f32> = fma %{before}, %31, %30\n")
     };
     let all: String = (0..links).map(link).collect();
-    let half = vec!["0.5"; 8].join(", ");
+    let half = ["0.5"; 8].join(", ");
     let body = format!(
         "  %30: <8 x f32> = sitof %20\n  %31: <8 x f32> = vconst [{half}]\n  %40: <8 x f32> = sitof %17\n{all}  framestore[32] %{}\n  return\n",
         40 + links
