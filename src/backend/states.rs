@@ -22,6 +22,10 @@ pub(super) struct State {
     /// The states in which it may wait at the end, and [`THREAD_DONE`] if it may be finished; in ascending order.
     pub ends: Vec<u32>,
     /// True if no thread writes local memory in it: what is loaded from an address there is the same for all threads of a run.
+    #[cfg_attr(
+        not(any(test, feature = "llvm-codegen")),
+        expect(dead_code, reason = "Cranelift has no registers to keep it in")
+    )]
     pub keeps_local: bool,
     /// Instructions that its loop needs not do: saves that change nothing in the thread's frame, and polls that no thread passes twice, as
     /// the end of a run polls.

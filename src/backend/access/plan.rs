@@ -205,6 +205,7 @@ impl AccessPlan {
     }
 
     /// The parts of a block.
+    #[cfg(any(test, feature = "llvm-codegen"))]
     pub(in crate::backend) fn segment(&self, block: Block) -> Option<&Segment> {
         let found = self.blocks.iter().find(|(b, _)| *b == block);
         found.map(|(_, segment)| segment)

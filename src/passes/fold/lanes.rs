@@ -118,6 +118,9 @@ fn shuffle(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
     if let Some(action) = whole(r, s, &traced) {
         return Some(action);
     }
+    if let Some(part) = part_of_view(r.f, s, &traced) {
+        return Some(Become(Op::Bitcast, vec![part]));
+    }
     // Through other shuffles if no more than two vectors come out of it; else only drop what is unused.
     for lanes in [&traced, &direct] {
         if let Some((args, new)) = two_sources(r.f, lanes)
@@ -127,6 +130,34 @@ fn shuffle(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
         }
     }
     overwritten(r, s, &direct)
+}
+
+/// One of the vectors that were put together, of which the lanes are a view: lanes of 64 bits are often made of two halves.
+fn part_of_view(f: &Function, s: &Subject, lanes: &[(Value, u16)]) -> Option<Value> {
+    let &(view, start) = lanes.first()?;
+    let in_order = |(&at, i)| at == (view, i);
+    if s.ty.lane == Lane::I1
+        || f.ty(view).lane == Lane::I1
+        || !lanes.iter().zip(start..).all(in_order)
+    {
+        return None;
+    }
+    let view = f.def_inst(view).filter(|data| data.op == Op::Bitcast)?;
+    let whole = f.def_inst(view.args[0])?;
+    let Op::Shuffle(indices) = &whole.op else {
+        return None;
+    };
+    let count: u16 = whole.args.iter().map(|&v| f.ty(v).lanes).sum();
+    if f.ty(whole.args[0]).lane == Lane::I1 || !indices.iter().copied().eq(0..count) {
+        return None;
+    }
+    let mut at = u32::from(start) * s.ty.lane.bits();
+    whole.args.iter().copied().find(|&part| {
+        let bytes = f.ty(part).bytes();
+        let found = at == 0 && bytes == s.ty.bytes();
+        at = at.wrapping_sub(8 * bytes);
+        found
+    })
 }
 
 /// Lanes of up to four vectors that were put, one after the other, into one that nothing is left of. Compilers write 64-bit lanes in two
