@@ -56,14 +56,19 @@ pub(super) fn states(
     if !is_state(f, *index) || targets.len() != f.states as usize + 1 || f.states >= MOST_STATES {
         return None;
     }
-    let states: Vec<_> = targets
+    let blocks: Vec<_> = targets
         .iter()
-        .map(|target| state(f, order, target.block))
+        .map(|target| blocks_from(f, order, target.block))
         .collect();
     let size = |blocks: &[Block]| -> usize { blocks.iter().map(|&b| f.block(b).insts.len()).sum() };
-    let all: usize = states.iter().map(|state| size(&state.blocks)).sum();
+    let all: usize = blocks.iter().map(|blocks| size(blocks)).sum();
     let once = size(order);
-    (all <= MOST_COPIES * once && all <= once + MOST_EXTRA).then_some(states)
+    if all > MOST_COPIES * once || all > once + MOST_EXTRA {
+        return None;
+    }
+    let polls = single_polls(f, order);
+    let states = blocks.into_iter().map(|blocks| state(f, blocks, &polls));
+    Some(states.collect())
 }
 
 /// Whether a value says in which state the thread was resumed.
@@ -72,8 +77,8 @@ pub(super) fn is_state(f: &Function, v: Value) -> bool {
         .is_some_and(|data| data.op == Op::Input(Input::State))
 }
 
-/// The state that starts at a block.
-fn state(f: &Function, order: &[Block], start: Block) -> State {
+/// The entry block and those that can be reached from another one, in order.
+fn blocks_from(f: &Function, order: &[Block], start: Block) -> Vec<Block> {
     let mut found = vec![false; f.blocks.len()];
     found[Function::ENTRY.0 as usize] = true;
     let mut pending = vec![start];
@@ -83,7 +88,11 @@ fn state(f: &Function, order: &[Block], start: Block) -> State {
         }
     }
     let found = |b: &Block| found[b.0 as usize];
-    let blocks: Vec<_> = order.iter().copied().filter(found).collect();
+    order.iter().copied().filter(found).collect()
+}
+
+/// The state of these blocks. `polls` are those that no thread passes twice.
+fn state(f: &Function, blocks: Vec<Block>, polls: &FxHashSet<Inst>) -> State {
     let ends = blocks.iter().filter_map(|&b| match f.block(b).term {
         Term::Suspend(state) => Some(state),
         Term::Return => Some(THREAD_DONE),
@@ -97,7 +106,8 @@ fn state(f: &Function, order: &[Block], start: Block) -> State {
         insts.iter().any(|&i| writes_local(&f.inst(i).op))
     });
     let mut left_out = kept_saves(f, &blocks);
-    left_out.extend(single_polls(f, &blocks));
+    let insts = blocks.iter().flat_map(|&b| &f.block(b).insts);
+    left_out.extend(insts.filter(|i| polls.contains(i)));
     State {
         blocks,
         ends,
@@ -106,29 +116,33 @@ fn state(f: &Function, order: &[Block], start: Block) -> State {
     }
 }
 
-/// Polls in blocks of a state from which no way leads back to them.
-fn single_polls(f: &Function, blocks: &[Block]) -> Vec<Inst> {
-    let polls = |b: Block| {
-        let insts = f.block(b).insts.iter().copied();
-        insts.filter(|&i| f.inst(i).op == Op::Poll)
-    };
-    let is_passed_twice = |b: Block| {
-        let mut found = FxHashSet::default();
-        let mut pending = vec![b];
-        while let Some(from) = pending.pop() {
-            for call in f.block(from).term.targets() {
-                if call.block == b {
-                    return true;
+/// Polls in blocks that are in no loop of a state. What leads from one state to another is no edge.
+fn single_polls(f: &Function, order: &[Block]) -> FxHashSet<Inst> {
+    let positions: FxHashMap<Block, usize> = order.iter().copied().zip(0..).collect();
+    // How many edges back begin or end at each place of the order. Blocks between the ends of one may be in a loop.
+    let mut ends = vec![(0usize, 0usize); order.len()];
+    for (from, &b) in order.iter().enumerate() {
+        for call in f.block(b).term.targets() {
+            match positions.get(&call.block) {
+                Some(&to) if to <= from => {
+                    ends[to].0 += 1;
+                    ends[from].1 += 1;
                 }
-                if found.insert(call.block) {
-                    pending.push(call.block);
-                }
+                _ => {}
             }
         }
-        false
-    };
-    let with = |b: &&Block| polls(**b).next().is_some() && !is_passed_twice(**b);
-    blocks.iter().filter(with).flat_map(|&b| polls(b)).collect()
+    }
+    let mut polls = FxHashSet::default();
+    let mut around = 0;
+    for (&b, (begins, over)) in order.iter().zip(ends) {
+        around += begins;
+        if around == 0 {
+            let insts = f.block(b).insts.iter().copied();
+            polls.extend(insts.filter(|&i| f.inst(i).op == Op::Poll));
+        }
+        around -= over;
+    }
+    polls
 }
 
 /// A value that is saved in a thread's frame.

@@ -48,14 +48,17 @@ impl Straight {
         if !insts().all(may) || insts().filter(does).count() > MOST || chain(f, &blocks) < LONG {
             return None;
         }
-        let planned = |&b: &Block| {
-            plan.segment(b)
-                .is_some_and(|s| s.steps.iter().all(is_simple))
-        };
-        blocks
-            .iter()
-            .all(planned)
-            .then_some(Straight { blocks, end })
+        let mut parts = 0;
+        for &b in &blocks {
+            for step in &plan.segment(b)?.steps {
+                parts += usize::from(matches!(step, Step::Versions(_)));
+                if !is_simple(step) {
+                    return None;
+                }
+            }
+        }
+        // What follows such a part is translated for each of its versions.
+        (parts <= 1).then_some(Straight { blocks, end })
     }
 }
 
@@ -106,16 +109,13 @@ fn is_simple(step: &Step) -> bool {
     match step {
         Step::Versions(v) => {
             let general = v.other.as_ref();
-            let general = general.is_some_and(|other| !other.steps.iter().any(is_versions));
+            let nested = |step: &Step| matches!(step, Step::Versions(_));
+            let general = general.is_some_and(|other| !other.steps.iter().any(nested));
             let simple = v.first.iter().all(plain) && v.fast.steps.iter().all(inside);
             v.meet && v.apart.is_none() && simple && general
         }
         step => plain(step),
     }
-}
-
-const fn is_versions(step: &Step) -> bool {
-    matches!(step, Step::Versions(_))
 }
 
 #[cfg(test)]
