@@ -21,14 +21,14 @@ pub(super) struct State {
     pub blocks: Vec<Block>,
     /// The states in which it may wait at the end, and [`THREAD_DONE`] if it may be finished; in ascending order.
     pub ends: Vec<u32>,
-    /// True if no thread writes local memory in it: what is loaded from an address there is the same for all threads of a run.
+    /// True if no thread writes local memory in it: all threads of a run load the same from one address there.
     #[cfg_attr(
         not(any(test, feature = "llvm-codegen")),
         expect(dead_code, reason = "Cranelift has no registers to keep it in")
     )]
     pub keeps_local: bool,
-    /// Instructions that its loop needs not do: saves that change nothing in the thread's frame, and polls that no thread passes twice, as
-    /// the end of a run polls.
+    /// Instructions that it does without: saves that change nothing in the thread's frame, and polls that no thread passes twice. Code
+    /// polls at the end of a run anyway.
     pub left_out: FxHashSet<Inst>,
 }
 

@@ -142,7 +142,7 @@ mod tests {
         Some((blocks, straight.end))
     }
 
-    /// So many sums that wait for each other, of values that begin with number 10.
+    /// A chain of `links` operations: the first reads %10 and makes %11.
     fn chain(links: u32) -> String {
         let link = |n: u32| format!("  %{}: f32 = fma %{n}, %{n}, %{n}\n", n + 1);
         (10..10 + links).map(link).collect()
@@ -156,14 +156,16 @@ mod tests {
         };
         assert_eq!(with(""), Some((vec![0, 2], 2)));
         let load = "  %1: i1 = const 1\n  %2: i32 = const 4\n";
-        // A load for which the plan has a test of its own, a store, an atomic, a fence, and a poll, which is left out.
+        // A load that has a bounds test of its own, writes, a fence.
         for other in [
             "%3: i32 = load.slm.i32x1[0] %1, %2",
             "store.slm.i32x1[0] %1, %2, %2",
+            "%3: i32 = atomic.slm.inc.i32[0] %1, %2",
             "fence",
         ] {
             assert_eq!(with(&format!("{load}  {other}\n")), None, "{other}");
         }
+        // A poll that is left out.
         assert_eq!(with("  poll\n"), Some((vec![0, 2], 2)));
         let scalar: String = (30..180)
             .map(|n| format!("  %{n}: i32 = input.thread\n"))

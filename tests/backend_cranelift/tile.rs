@@ -37,6 +37,33 @@ fn every_thread_reads_the_same_rows() {
     }
 }
 
+/// Rows that are inside, read again in a block of their own after a block in which others are not.
+#[test]
+fn rows_are_read_again_where_others_are_outside() {
+    let mut f = function(&TILE.replace("  return\n", AGAIN));
+    assert!(run_pass(&mut f, "shape"));
+    for options in [NONE, SPEED].map(|options| whole_groups(&options)) {
+        let code = install(&f, &options);
+        for rows in [3usize, 2, 1] {
+            let mut rig = Rig::new(3, 128);
+            let slm = Guarded::of(&vec![0; 32 * rows]);
+            rig.place(Space::Slm, 0, &slm);
+            assert_eq!(rig.run(code.entry()), Status::Done as u32);
+            for frame in &rig.frames {
+                let frame = frame.read();
+                let want = |lane| {
+                    (0..rows.min(2))
+                        .map(|row| 32 * row + 4 * lane)
+                        .sum::<usize>()
+                };
+                let seen = |lane: usize| word(&frame, 96 + 4 * lane) as usize;
+                let lanes = [0usize, 3, 7];
+                assert_eq!(lanes.map(seen), lanes.map(want), "{rows} rows");
+            }
+        }
+    }
+}
+
 /// A thread that changes the rows it has read: the next one reads what it left.
 #[test]
 fn every_thread_reads_what_the_one_before_it_wrote() {
@@ -97,7 +124,7 @@ fn threads_with_long_chains_are_each_by_themselves() {
     }
 }
 
-/// Half of what a thread has, plus what all read, so many times.
+/// `TILE` with a chain of `links` fused operations in place of the sum: each halves what the thread has, and adds what all threads read.
 pub fn long_chain(links: u32) -> String {
     let link = |n: u32| {
         let (before, after) = (40 + n, 41 + n);
@@ -151,4 +178,8 @@ bb2:
   return
 "#;
 
-const CHANGED: &str = "  store.slm.i32x1[0] %0, %1, %20\n  return\n";
+/// The end of `TILE` for threads that write a row as well.
+pub const CHANGED: &str = "  store.slm.i32x1[0] %0, %1, %20\n  return\n";
+
+/// The end of `TILE` for threads that read the first two rows again.
+pub const AGAIN: &str = "  jump bb3\nbb3:\n  %70: <8 x i32> = load.slm.i32x1[1] %0, %1\n  %71: <8 x i32> = load.slm.i32x1[1] %0, %11\n  %72: <8 x i32> = add %70, %71\n  framestore[96] %72\n  return\n";

@@ -53,7 +53,7 @@ pub(super) struct CraneliftEmitter<'a> {
     pub rows_of: FxHashMap<Vec<V>, Vec<V>>,
     /// Blocks that anchors cut into segments.
     pub segmented: FxHashSet<ir::Block>,
-    /// Instructions that the loop over the threads of a state needs not do.
+    /// Instructions that the state which is translated does without.
     pub left_out: FxHashSet<Inst>,
     /// Calls of the runtime, in order.
     pub calls: Vec<Call>,

@@ -118,11 +118,11 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     pub ctx: context::EmitContext<'c>,
     /// The thread that the body is for; none in front of the body.
     pub threads: OnceCell<ThreadLoop<'c>>,
-    /// Operations in order since the last label.
+    /// Operations since the last label, of those whose order is to be kept.
     pub unlabelled: u32,
-    /// Instructions that the loop over the threads of a state needs not do.
+    /// Instructions that the state which is translated does without.
     pub left_out: FxHashSet<Inst>,
-    /// What the loop over the threads of a state loads in front of it, where it may.
+    /// Loads in front of the loop over the threads of a state; none where a thread may change what they read.
     pub kept: Option<Kept<'c>>,
     /// Blocks that leave the function early.
     pub exits: Exits<'c>,

@@ -27,6 +27,8 @@ use crate::ssa::Block;
 
 /// What one of the threads side by side has for itself.
 struct Thread<'c> {
+    /// Its first block, which reads its fields.
+    start: BasicBlock<'c>,
     threads: OnceCell<ThreadLoop<'c>>,
     of_thread: FxHashMap<Key, V<'c>>,
     values: Values<'c>,
@@ -38,6 +40,14 @@ impl<'c> Thread<'c> {
     fn known(&self) -> (Values<'c>, Version<'c>) {
         (self.values.clone(), self.version.clone())
     }
+}
+
+/// The way that all of them go.
+#[derive(Clone, Copy)]
+struct Way<'c, 's> {
+    straight: &'s Straight,
+    /// Goes on with the threads after them.
+    next: BasicBlock<'c>,
 }
 
 /// A step of one of a state's blocks.
@@ -88,8 +98,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         let enough = self.icmp(IntPredicate::UGE, left, self.i32(TOGETHER))?;
         let first = self.as_int(index)?;
         let mut threads = self.threads_beside(looped.number, first, next)?;
-        let start = threads.first().ok_or("no threads")?;
-        let start = start.threads.get().ok_or("no thread")?.start;
+        let start = threads.first().ok_or("no threads")?.start;
         self.at(head);
         self.branch(enough, start, looped.head)?;
         for (param, v) in looped.params.iter().zip([index, ends]) {
@@ -97,14 +106,14 @@ impl<'c> LlvmEmitter<'c, '_> {
         }
         let body = self.new_block();
         self.at(body);
-        self.rest(straight, Place { block: 0, step: 0 }, &mut threads)?;
+        let way = Way { straight, next };
+        self.rest(way, Place { block: 0, step: 0 }, &mut threads)?;
         // Each thread's block leads to that of the next one.
         let mut after = body;
         for thread in threads.iter().rev() {
-            let start = thread.threads.get().ok_or("no thread")?.start;
-            self.at(start);
+            self.at(thread.start);
             self.jump(after)?;
-            after = start;
+            after = thread.start;
         }
         self.at(next);
         let following = self.op2(I::Add, index, self.i32(TOGETHER))?;
@@ -128,6 +137,7 @@ impl<'c> LlvmEmitter<'c, '_> {
             let index = self.add_const(first, n)?;
             let context = self.context_of(index)?;
             Ok(Thread {
+                start,
                 threads: OnceCell::from(ThreadLoop {
                     start,
                     next,
@@ -166,14 +176,9 @@ impl<'c> LlvmEmitter<'c, '_> {
     }
 
     /// What follows a step of a block, for all threads, to their end.
-    fn rest(
-        &mut self,
-        straight: &Straight,
-        at: Place,
-        threads: &mut [Thread<'c>],
-    ) -> EmitResult<()> {
+    fn rest(&mut self, way: Way<'c, '_>, at: Place, threads: &mut [Thread<'c>]) -> EmitResult<()> {
         let (f, plan) = (self.f, self.access_plan);
-        for (n, &block) in straight.blocks.iter().enumerate().skip(at.block) {
+        for (n, &block) in way.straight.blocks.iter().enumerate().skip(at.block) {
             let segment = plan.segment(block).ok_or("a block without a plan")?;
             let done = if n == at.block { at.step } else { 0 };
             for (step, what) in segment.steps.iter().enumerate().skip(done) {
@@ -182,22 +187,22 @@ impl<'c> LlvmEmitter<'c, '_> {
                         block: n,
                         step: step + 1,
                     };
-                    return self.versions_beside(versions, (straight, after), threads);
+                    return self.versions_beside(versions, (way, after), threads);
                 }
                 self.for_each(threads, |e| e.step(what))?;
             }
             self.set_line(f.block(block).term_line);
-            if let Some(&next) = straight.blocks.get(n + 1) {
+            if let Some(&next) = way.straight.blocks.get(n + 1) {
                 self.for_each(threads, |e| e.pass_on(block, next))?;
             }
         }
         self.for_each(threads, |e| {
             let at = offset_of!(ThreadCtx, state) as i64;
             let at = e.offset_const(e.thread()?, at)?;
-            e.store(e.i32(straight.end), at)
+            e.store(e.i32(way.straight.end), at)
         })?;
         self.set_line(0);
-        self.jump(straight_next(threads)?)
+        self.jump(way.next)
     }
 
     /// Gives the parameters of a block their values on the only way to it.
@@ -222,12 +227,12 @@ impl<'c> LlvmEmitter<'c, '_> {
         threads.try_for_each(|thread| self.of_thread(thread, &mut what))
     }
 
-    /// A part of a block for when its test holds for all threads, with what follows it, and both for when it fails for one. Where the two
-    /// met, what the part makes would be in memory.
+    /// A part of a block in two versions: for when its test holds for all threads, and for when it fails for one. Each has what follows the
+    /// part, too. If they met behind it, what the part makes for all threads would not fit into registers.
     fn versions_beside(
         &mut self,
         versions: &Versions,
-        (straight, after): (&Straight, Place),
+        (way, after): (Way<'c, '_>, Place),
         threads: &mut [Thread<'c>],
     ) -> EmitResult<()> {
         let mut all: Option<V<'c>> = None;
@@ -257,7 +262,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         for step in &versions.fast.steps {
             self.for_each(threads, |e| e.step(step))?;
         }
-        self.rest(straight, after, threads)?;
+        self.rest(way, after, threads)?;
         for (thread, known) in threads.iter_mut().zip(around) {
             (thread.values, thread.version) = known;
         }
@@ -269,12 +274,6 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.for_each(threads, |e| {
             general.steps.iter().try_for_each(|step| e.step(step))
         })?;
-        self.rest(straight, after, threads)
+        self.rest(way, after, threads)
     }
-}
-
-/// Where the threads go on.
-fn straight_next<'c>(threads: &[Thread<'c>]) -> EmitResult<BasicBlock<'c>> {
-    let thread = threads.first().and_then(|thread| thread.threads.get());
-    Ok(thread.ok_or("no threads")?.next)
 }

@@ -26,11 +26,22 @@ pub(super) struct Kept<'c> {
     loads: FxHashMap<Load, Vec<V<'c>>>,
 }
 
-/// What a load reads: its first address, the element and how many of them a lane has, lanes, and their distance.
-type Load = (i64, Lane, u8, u16, Option<i64>);
+/// A load that is done in front of the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Load {
+    /// The bytes whose test it is done under: where another test holds, it may not be done.
+    tested: (i64, i64),
+    /// Its first address.
+    at: i64,
+    /// An element, and how many of them a lane has.
+    elements: (Lane, u8),
+    lanes: u16,
+    /// Bytes from lane to lane.
+    stride: Option<i64>,
+}
 
 impl<'c> Kept<'c> {
-    /// Nothing yet, in front of a loop to which this block leads. It has no terminator. Results may take so many vector registers.
+    /// No loads yet. `block` leads to the loop and has no terminator; results may take `room` vector registers.
     pub(super) fn new(block: BasicBlock<'c>, room: u32) -> Kept<'c> {
         Kept {
             last: block,
@@ -56,14 +67,14 @@ impl<'c> LlvmEmitter<'c, '_> {
         if group.all.root != Root::Zero || group.all.space != Space::Slm {
             return Ok(());
         }
-        let members = versions.accesses.iter();
-        let members = members.filter(|a| a.load && group.bounds(a.inst).is_some());
+        let Some(kept) = &mut self.kept else {
+            return Ok(());
+        };
+        let loads = versions.accesses.iter();
+        let loads = loads.filter(|a| a.load && group.bounds(a.inst).is_some());
         let mut new: Vec<(Load, &Access)> = Vec::new();
-        for a in members {
-            let load = what(a);
-            let Some(kept) = &mut self.kept else {
-                return Ok(());
-            };
+        for a in loads.clone() {
+            let load = Load::new(group, a);
             if kept.loads.contains_key(&load) || new.iter().any(|(other, _)| *other == load) {
                 continue;
             }
@@ -73,31 +84,30 @@ impl<'c> LlvmEmitter<'c, '_> {
                 new.push((load, a));
             }
         }
-        if !new.is_empty() {
-            self.load_in_front(group, &new)?;
-        }
-        for a in &versions.accesses {
-            let kept = self.kept.as_ref();
-            let parts = kept.and_then(|kept| kept.loads.get(&what(a)).cloned());
-            if a.load
-                && group.bounds(a.inst).is_some()
-                && let Some(parts) = parts
-            {
-                self.version.keep(a.inst, parts);
+        let made = match new.is_empty() {
+            true => Vec::new(),
+            false => self.load_in_front(group, &new)?,
+        };
+        let kept = self.kept.as_mut().ok_or("no loop to load in front of")?;
+        kept.loads.extend(made);
+        for a in loads {
+            if let Some(parts) = kept.loads.get(&Load::new(group, a)) {
+                self.version.keep(a.inst, parts.clone());
             }
         }
         Ok(())
     }
 
-    /// Loads in front of the loop if the group is inside.
-    fn load_in_front(&mut self, group: &AccessGroup, loads: &[(Load, &Access)]) -> EmitResult<()> {
-        let before = self
-            .kept
-            .as_ref()
-            .ok_or("no loop to load in front of")?
-            .last;
+    /// Loads in front of the loop if the group is inside; else the results are poison, which only code for a group that is inside reads.
+    fn load_in_front(
+        &mut self,
+        group: &AccessGroup,
+        loads: &[(Load, &Access)],
+    ) -> EmitResult<Vec<(Load, Vec<V<'c>>)>> {
         let (inside, join) = (self.new_block(), self.new_block());
-        let made = self.aside(before, |e| {
+        let kept = self.kept.as_mut().ok_or("no loop to load in front of")?;
+        let before = std::mem::replace(&mut kept.last, join);
+        self.aside(before, |e| {
             let (ok, start) = e.group_inside(group)?;
             e.branch_likely(ok, inside, join, true)?;
             e.at(inside);
@@ -120,21 +130,24 @@ impl<'c> LlvmEmitter<'c, '_> {
                 *part = phi.as_basic_value();
             }
             Ok(made)
-        })?;
-        let kept = self.kept.as_mut().ok_or("no loop to load in front of")?;
-        kept.last = join;
-        kept.loads.extend(made);
-        Ok(())
+        })
     }
 }
 
-/// What a load reads.
-fn what(a: &Access) -> Load {
-    let access = a.access;
-    (a.reach.at, access.elem, access.comps, a.lanes, a.stride())
+impl Load {
+    /// That of an access, under the test of its group.
+    fn new(group: &AccessGroup, a: &Access) -> Load {
+        Load {
+            tested: (group.all.from, group.all.to),
+            at: a.reach.at,
+            elements: (a.access.elem, a.access.comps),
+            lanes: a.lanes,
+            stride: a.stride(),
+        }
+    }
 }
 
-/// Vector registers of so many bits that the results of a load take, if it can be done in front of a loop.
+/// How many vector registers of `bits` bits the results of a load take. None for loads that are not done in front of a loop.
 fn registers(a: &Access, bits: u32) -> Option<u32> {
     use StridedKind as K;
     let strided = matches!(a.kind, K::Same | K::Packed | K::Run | K::Overlap);

@@ -41,8 +41,8 @@ const fn float_predicate(cond: FCond) -> FloatPredicate {
 const BETWEEN_LABELS: u32 = 6;
 
 impl<'c> LlvmEmitter<'c, '_> {
-    /// Makes a label in front of some of the operations that stand in an order which is to be kept. LLVM's scheduler moves nothing over
-    /// labels. Else it puts chains one after the other that stand side by side. There is no code of a label.
+    /// Makes a label in front of every few operations of those whose order is to be kept. Without labels, LLVM's scheduler puts chains one
+    /// after the other that stand side by side; it moves nothing over labels. A label takes no bytes of code.
     pub(super) fn keep_order(&mut self, inst: Inst) -> EmitResult<()> {
         let constant = matches!(self.f.inst(inst).op, Op::Const(_) | Op::VecConst(_));
         if constant || !self.f.in_order.contains(&inst) {
