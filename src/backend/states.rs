@@ -196,9 +196,7 @@ struct Sources<'a> {
 impl<'a> Sources<'a> {
     fn new(f: &'a Function, blocks: &[Block]) -> Sources<'a> {
         let mut incoming: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
-        // The entry block goes to the state's first block only, which has no parameters.
-        let rest = blocks.iter().filter(|&&b| b != Function::ENTRY);
-        for call in rest.flat_map(|&b| f.block(b).term.targets()) {
+        for call in blocks.iter().flat_map(|&b| f.block(b).term.targets()) {
             for (&param, &arg) in f.block(call.block).params.iter().zip(&call.args) {
                 incoming.entry(param).or_default().push(f.resolve(arg));
             }
@@ -352,6 +350,18 @@ mod tests {
             [none.clone(), vec!["save 8 6".to_owned()], none.clone()]
         );
         assert_eq!(state("%3"), [none.clone(), none.clone(), none]);
+    }
+
+    #[test]
+    fn what_the_entry_block_gives_is_a_source() {
+        let body = "bb1:\n  suspend 1\n\
+            bb2(%5: i32):\n  %2: i32 = frameload[8]\n  %4: i1 = const 1\n  branch %4, bb2(%2), bb4\n\
+            bb4:\n  framestore[8] %5\n  suspend 2\n\
+            bb3:\n  return\n";
+        let head = HEAD.replace("[bb1, bb2, bb3]", "[bb1, bb2(%0), bb3]");
+        let f = parse(&(head + body)).unwrap();
+        let states = states(&f, &reverse_post_order(&f), BarrierLoop::Code).unwrap();
+        assert!(states.iter().all(|state| state.left_out.is_empty()));
     }
 
     #[test]
