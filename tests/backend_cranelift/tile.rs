@@ -37,28 +37,25 @@ fn every_thread_reads_the_same_rows() {
     }
 }
 
-/// Rows that are inside, read again in a block of their own after a block in which others are not.
+/// A row that is inside, read again in a block of its own after a block in which others are not.
 #[test]
-fn rows_are_read_again_where_others_are_outside() {
+fn a_row_is_read_again_where_others_are_outside() {
     let mut f = function(&TILE.replace("  return\n", AGAIN));
     assert!(run_pass(&mut f, "shape"));
     for options in [NONE, SPEED].map(|options| whole_groups(&options)) {
         let code = install(&f, &options);
-        for rows in [3usize, 2, 1] {
+        for rows in [3, 2, 1] {
             let mut rig = Rig::new(3, 128);
             let slm = Guarded::of(&vec![0; 32 * rows]);
             rig.place(Space::Slm, 0, &slm);
             assert_eq!(rig.run(code.entry()), Status::Done as u32);
             for frame in &rig.frames {
                 let frame = frame.read();
-                let want = |lane| {
-                    (0..rows.min(2))
-                        .map(|row| 32 * row + 4 * lane)
-                        .sum::<usize>()
-                };
-                let seen = |lane: usize| word(&frame, 96 + 4 * lane) as usize;
-                let lanes = [0usize, 3, 7];
-                assert_eq!(lanes.map(seen), lanes.map(want), "{rows} rows");
+                for lane in 0..8 {
+                    let want = if rows > 1 { 32 + 4 * lane + 60 } else { 0 };
+                    let seen = word(&frame, 96 + 4 * lane as usize);
+                    assert_eq!(seen, want, "{rows} rows, lane {lane}");
+                }
             }
         }
     }
@@ -124,6 +121,33 @@ fn threads_with_long_chains_are_each_by_themselves() {
     }
 }
 
+/// Threads side by side that wait at a second barrier go on from it.
+#[test]
+fn threads_with_long_chains_go_on_behind_a_barrier() {
+    let text = long_chain(14)
+        .replace("states 1", "states 2")
+        .replace("[bb1, bb2]", "[bb1, bb2, bb3]")
+        .replace(
+            "  return\n",
+            "  suspend 2\nbb3:\n  framestore[96] %2\n  return\n",
+        );
+    let mut f = function(&text);
+    assert!(run_pass(&mut f, "shape"));
+    for options in [NONE, SPEED].map(|options| whole_groups(&options)) {
+        let code = install(&f, &options);
+        for threads in [8, 7] {
+            let mut rig = Rig::new(threads, 128);
+            let slm = Guarded::of(&vec![0; 32 * threads]);
+            rig.place(Space::Slm, 0, &slm);
+            assert_eq!(rig.run(code.entry()), Status::Done as u32);
+            for (thread, frame) in rig.frames.iter().enumerate() {
+                assert_eq!(rig.threads[thread].state, THREAD_DONE);
+                assert_eq!(word(&frame.read(), 96), thread as u32);
+            }
+        }
+    }
+}
+
 /// `TILE` with a chain of `links` fused operations in place of the sum: each halves what the thread has, and adds what all threads read.
 pub fn long_chain(links: u32) -> String {
     let link = |n: u32| {
@@ -181,5 +205,5 @@ bb2:
 /// The end of `TILE` for threads that write a row as well.
 pub const CHANGED: &str = "  store.slm.i32x1[0] %0, %1, %20\n  return\n";
 
-/// The end of `TILE` for threads that read the first two rows again.
-pub const AGAIN: &str = "  jump bb3\nbb3:\n  %70: <8 x i32> = load.slm.i32x1[1] %0, %1\n  %71: <8 x i32> = load.slm.i32x1[1] %0, %11\n  %72: <8 x i32> = add %70, %71\n  framestore[96] %72\n  return\n";
+/// The end of `TILE` for threads that read the second row again, and its last word for all lanes.
+pub const AGAIN: &str = "  jump bb3\nbb3:\n  %70: <8 x i32> = load.slm.i32x1[1] %0, %11\n  %71: <8 x i32> = vconst [60, 60, 60, 60, 60, 60, 60, 60]\n  %72: <8 x i32> = load.slm.i32x1[1] %0, %71\n  %73: <8 x i32> = add %70, %72\n  framestore[96] %73\n  return\n";

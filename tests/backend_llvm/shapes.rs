@@ -680,7 +680,7 @@ fn rows_that_every_thread_reads_are_loaded_once() {
     // Three rows, and a word for all lanes.
     assert_eq!(in_front(TILE), 4);
     assert_eq!(in_front(&TILE.replace("  return\n", CHANGED)), 0);
-    // Two rows again, which may be inside where the three are not.
+    // One row and a word again, which may be inside where the three rows are not.
     assert_eq!(in_front(&TILE.replace("  return\n", AGAIN)), 6);
     // Twenty rows, in half of the registers.
     let load = |n: u32| {
@@ -704,4 +704,23 @@ fn threads_with_long_chains_are_run_side_by_side() {
     // Eleven are short.
     assert_eq!(links(11), 11);
     assert_eq!(links(12), 9 * 12);
+}
+
+/// Labels stand between operations that the pass `interleave` has put in order, and nowhere else.
+#[test]
+fn labels_keep_the_order_of_operations() {
+    let links: String = (10..58)
+        .map(|n| format!("  %{}: <16 x f32> = fma %{n}, %{n}, %{n}\n", n + 1))
+        .collect();
+    let text =
+        format!("{HEAD}  %10: <16 x f32> = bitcast %3\n{links}  framestore[0] %58\n  return\n");
+    let labels = |f: &Function| {
+        let made = host().ir(f, &SPEED).unwrap();
+        count(&made, "call void @llvm.codeview.annotation")
+    };
+    let mut f = function(&text);
+    assert_eq!(labels(&f), 0);
+    run_pass(&mut f, "interleave");
+    // Every six operations.
+    assert!((8..=9).contains(&labels(&f)), "{f}");
 }

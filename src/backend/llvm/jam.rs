@@ -35,13 +35,6 @@ struct Thread<'c> {
     version: Version<'c>,
 }
 
-impl<'c> Thread<'c> {
-    /// What one of two ways to go on changes.
-    fn known(&self) -> (Values<'c>, Version<'c>) {
-        (self.values.clone(), self.version.clone())
-    }
-}
-
 /// The way that all of them go.
 #[derive(Clone, Copy)]
 struct Way<'c, 's> {
@@ -254,7 +247,7 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.branch_likely(all.ok_or("no threads")?, fast, other, true)?;
 
         let mut offsets = offsets.iter();
-        let around: Vec<_> = threads.iter().map(Thread::known).collect();
+        let around: Vec<_> = threads.iter().map(|t| t.version.clone()).collect();
         self.at(fast);
         self.for_each(threads, |e| {
             e.enter(versions, offsets.next().ok_or("a thread too many")?)
@@ -263,8 +256,8 @@ impl<'c> LlvmEmitter<'c, '_> {
             self.for_each(threads, |e| e.step(step))?;
         }
         self.rest(way, after, threads)?;
-        for (thread, known) in threads.iter_mut().zip(around) {
-            (thread.values, thread.version) = known;
+        for (thread, version) in threads.iter_mut().zip(around) {
+            thread.version = version;
         }
 
         self.at(other);

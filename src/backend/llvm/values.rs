@@ -9,7 +9,6 @@ use super::emit::{EmitResult, InternalError, LlvmEmitter, V};
 use crate::ssa::{Function, Op, Value};
 
 /// Translation of every SSA value met so far. [`LlvmEmitter::in_version`] takes out again what a version made.
-#[derive(Clone)]
 pub(super) struct Values<'c> {
     made: Vec<Option<V<'c>>>,
     /// Of values that are made where they are read, the last one, and the block that has it.
