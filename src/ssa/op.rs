@@ -103,8 +103,8 @@ pub enum BinOp {
     /// `a * 2^b` of `f32`, rounded once, for `a` of magnitude 1/2 to 2 and integers `b` from -152 to 130. NaN where `a` is NaN. Any value for
     /// other operands, which lowering does not make.
     ///
-    /// The pass `exponents` makes other operands for code generators whose instruction takes them ([`Backend::scales_by_any`]): all integers
-    /// `b`, infinite `b`, of which -inf gives 0 and +inf gives infinity even if `a` is NaN, and NaN, which gives NaN.
+    /// The pass `exponents` makes other operands for code generators whose instruction takes them ([`Backend::scales_by_any`]): all finite
+    /// `b`, which are rounded down, infinite `b`, of which -inf gives 0 and +inf gives infinity even if `a` is NaN, and NaN, which gives NaN.
     ///
     /// [`Backend::scales_by_any`]: crate::backend::Backend::scales_by_any
     FScale,

@@ -74,7 +74,7 @@ pub(crate) fn scale(a: f32, n: f32) -> f32 {
         n if n.is_nan() && !a.is_nan() => return n + n,
         _ => {}
     }
-    let exponent = (n.clamp(-300.0, 300.0) as i64 + 1023) as u64;
+    let exponent = (n.clamp(-300.0, 300.0).floor() as i64 + 1023) as u64;
     (f64::from(a) * f64::from_bits(exponent << 52)) as f32
 }
 

@@ -44,6 +44,69 @@ bb0:
     parse(&text).unwrap()
 }
 
+/// `e^x` as the kernel's compiler writes it, times what `factors` says, with these limits of `x`.
+fn exponential(factors: &[f32], limits: [f32; 2]) -> Function {
+    let mut text = "function \"f\" simd 8 frame 64\n\nbb0:\n".to_owned();
+    let mut next = 0;
+    let mut line = |ty: &str, what: String| {
+        text += &format!("  %{next}: <8 x {ty}> = {what}\n");
+        next += 1;
+        format!("%{}", next - 1)
+    };
+    macro_rules! value {
+        ($($what:tt)*) => { line("f32", format!($($what)*)) };
+    }
+    macro_rules! number {
+        ($n:expr) => {
+            value!("vconst [{:?} ...]", $n)
+        };
+    }
+    let x = value!("input.payload[0]");
+    let log2_e = number!(std::f32::consts::LOG2_E);
+    let scaled = value!("fmul {x}, {log2_e}");
+    let k = value!("ftrunc {scaled}");
+    let mut rest = x.clone();
+    for part in [-0.693_145_75_f32, -1.428_606_8e-6] {
+        let part = number!(part);
+        rest = value!("fma {k}, {part}, {rest}");
+    }
+    let y = value!("fmul {rest}, {log2_e}");
+    let one = number!(1f32);
+    let mut powers = Vec::new();
+    for exponent in [k, y] {
+        let least = number!(-152f32);
+        let below = line("i1", format!("fcmp.lt {exponent}, {least}"));
+        let v = value!("select {below}, {least}, {exponent}");
+        let most = number!(130f32);
+        let above = line("i1", format!("fcmp.lt {most}, {v}"));
+        let v = value!("select {above}, {most}, {v}");
+        let n = value!("fnearest {v}");
+        let difference = value!("fsub {v}, {n}");
+        let mut p = number!(0.000_153_533_69_f32);
+        let coefficients = [0.001_339_890_2, 0.009_618_382, 0.055_503_413, 0.240_226_48];
+        for c in coefficients.into_iter().chain([std::f32::consts::LN_2]) {
+            let c: f32 = c;
+            let c = number!(c);
+            p = value!("fma {p}, {difference}, {c}");
+        }
+        p = value!("fma {p}, {difference}, {one}");
+        powers.push(value!("fscale {p}, {n}"));
+    }
+    let mut product = value!("fmul {}, {}", powers[0], powers[1]);
+    for &factor in factors {
+        let factor = number!(factor);
+        product = value!("fmul {product}, {factor}");
+    }
+    let (zero, infinity) = (number!(0f32), number!(f32::INFINITY));
+    let [low, high] = limits.map(|x| number!(x));
+    let below = line("i1", format!("fcmp.lt {x}, {low}"));
+    let v = value!("select {below}, {zero}, {product}");
+    let above = line("i1", format!("fcmp.gt {x}, {high}"));
+    let v = value!("select {above}, {infinity}, {v}");
+    text += &format!("  framestore[0] {v}\n  return\n");
+    parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
 fn results(f: &Function, numbers: &[u32]) -> Vec<u32> {
     let inputs = Inputs {
         payload: numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
@@ -98,5 +161,61 @@ fn exponents_beyond_the_limits_give_zero_and_infinity() {
             let (old, new) = (results(&before, numbers), results(&after, numbers));
             assert_eq!(old, new, "{first} {numbers:x?}");
         }
+    }
+}
+
+/// The function after the passes that come before, and with `exponents`.
+fn with_and_without(f: &Function) -> [Function; 2] {
+    let mut before = f.clone();
+    for pass in ["fold", "dce", "gvn"] {
+        assert!(run_pass(&mut before, pass));
+    }
+    let mut after = before.clone();
+    assert!(run_pass(&mut after, "exponents") && run_pass(&mut after, "dce"));
+    visa_jit::ssa::verify(&after).unwrap_or_else(|e| panic!("{}\n{after}", e[0]));
+    [before, after]
+}
+
+#[test]
+fn a_product_of_two_powers_scales_once() {
+    // Where the integral part of the exponent changes, and next to it.
+    let near = (-160..140).flat_map(|k| {
+        let x = (f64::from(k) * std::f64::consts::LN_2) as f32;
+        let steps = (-40..=40).map(move |n| x.to_bits().wrapping_add_signed(n));
+        let between = (1..16).map(move |n| (x + n as f32 * 0.0433).to_bits());
+        steps.chain(between)
+    });
+    let far = [
+        87.0, 88.5, 89.0, 103.9, 104.5, 105.0, 106.0, 999.0, 1001.0, 1e5, 1e9, 2.3e38,
+    ]
+    .into_iter()
+    .flat_map(|x: f32| [x, -x].map(f32::to_bits));
+    let all: Vec<u32> = near.chain(far).chain(numbers()).collect();
+    for factors in [vec![], vec![0.398_942_3], vec![3.0, 1e-30]] {
+        let [before, after] = with_and_without(&exponential(&factors, [-105.0, 105.0]));
+        let text = after.to_string();
+        assert_eq!(text.matches("fscale").count(), 1, "{text}");
+        assert!(!text.contains("fcmp.gt"), "{text}");
+        for numbers in all.chunks_exact(LANES) {
+            let (old, new) = (results(&before, numbers), results(&after, numbers));
+            assert_eq!(old, new, "{factors:?} {numbers:x?}");
+        }
+    }
+}
+
+#[test]
+fn a_product_of_two_powers_stays_where_its_limits_or_factors_matter() {
+    let kept = [
+        (vec![], [-103.0, 105.0]),
+        (vec![], [-105.0, 89.0]),
+        (vec![], [-105.0, 2000.0]),
+        (vec![-1.0], [-105.0, 105.0]),
+        (vec![0.0], [-105.0, 105.0]),
+        (vec![2.0, 2.0, 2.0], [-105.0, 105.0]),
+    ];
+    for (factors, limits) in kept {
+        let [_, after] = with_and_without(&exponential(&factors, limits));
+        let scales = after.to_string().matches("fscale").count();
+        assert_eq!(scales, 2, "{factors:?} {limits:?}\n{after}");
     }
 }

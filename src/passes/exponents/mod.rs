@@ -9,6 +9,10 @@
 //! [`BinOp::FScale`] gives 0 or infinity for an infinite `n`. If `x` is NaN, so are `n` and both results.
 //!
 //! Where `c` is an integer, the pass `fold` has made `p` one more than `c - c`. Then `p` becomes 1.
+//!
+//! The kernel's compiler writes `e^x` as a product of two such powers. [`joined`] makes one of them.
+
+mod joined;
 
 use rustc_hash::FxHashMap;
 
@@ -18,7 +22,8 @@ use crate::ssa::{BinOp, FCond, Function, Inst, InstData, Op, UnOp, Value};
 
 /// Runs the pass.
 pub(super) fn run(f: &mut Function) -> usize {
-    replace_results(f, unlimited_scale)
+    let unlimited = replace_results(f, unlimited_scale);
+    unlimited + replace_results(f, joined::powers)
 }
 
 fn unlimited_scale(r: &mut Rewriter, i: Inst) -> Option<Value> {
