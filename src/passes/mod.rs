@@ -14,6 +14,7 @@ mod check_races;
 mod correlated;
 mod dce;
 mod division;
+mod divisors;
 mod dot_products;
 mod edit;
 mod exponents;

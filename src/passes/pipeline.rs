@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::merge_splits::{self, MergeSplits};
 use super::{
     accumulators, cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce,
-    division, dot_products, exponents, fold, gvn, half_calls, if_convert, inductions, interleave,
-    join_stores, masks, one_lane, registers, row_split, shape, strip_mine, strip_start, suspend,
-    uniform, vector_combine,
+    division, divisors, dot_products, exponents, fold, gvn, half_calls, if_convert, inductions,
+    interleave, join_stores, masks, one_lane, registers, row_split, shape, strip_mine, strip_start,
+    suspend, uniform, vector_combine,
 };
 use crate::schedule::Vectors;
 use crate::ssa::{Function, VerifyError, verify};
@@ -43,6 +43,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("merge-splits", |f, options| {
         merge_splits::run(f, options.merge_splits)
     }),
+    ("usual-divisors", |f, _| divisors::run(f)),
     ("strip-start", |f, options| match options.checks() {
         true => 0,
         false => strip_start::run(f, options.always_strip),
@@ -110,6 +111,7 @@ pub const ORDER: &[&str] = &[
     "strip-mine",
     "cfg",
     "merge-splits",
+    "usual-divisors",
     "strip-start",
     "split-rows",
     "exponents",
@@ -155,6 +157,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("dot-products", &["gvn", "dce"]),
     ("inductions", &["fold", "gvn", "dce"]),
     ("scalar-tails", &["fold", "cfg", "gvn", "fold", "dce"]),
+    ("usual-divisors", &["dce", "gvn"]),
     ("strip-start", &["fold", "cfg", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];

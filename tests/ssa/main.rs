@@ -4,6 +4,7 @@ mod accumulators;
 mod bits;
 mod clamps;
 mod division;
+mod divisors;
 mod dot_products;
 mod eval;
 mod exponents;
