@@ -4,7 +4,7 @@
 use visa_jit::backend::VectorWidth;
 use visa_jit::backend::llvm::LlvmBackend;
 
-use crate::rig::{SPEED, function};
+use crate::rig::{Rig, SPEED, function, install};
 use crate::shapes::{count, ir_for, named};
 
 #[test]
@@ -131,4 +131,72 @@ fn bits_of_wide_lanes_are_tested_there() {
     // What else reads the low halves has them made anyway.
     let made = ir_for(&named("sapphirerapids"), &test("%7"), &SPEED);
     assert_eq!(count(&made, "icmp ne <16 x i64>"), 0, "{made}");
+}
+
+/// Low and high words of 64-bit lanes, and what follows.
+fn words(lanes: usize, wide: &str, end: &str) -> String {
+    format!(
+        "  %6: <{lanes} x i64> = input.payload[0]
+  %7: <{lanes} x i32> = input.payload[256]
+  %8: <{lanes} x i64> = zext %7
+  %9: <{lanes} x i64> = {wide}
+  %10: i64 = const 32
+  %11: <{lanes} x i64> = lshr %9, %10
+  %12: <{lanes} x i32> = trunc %9
+  %13: <{lanes} x i32> = trunc %11
+{end}"
+    )
+}
+
+const BOTH_WORDS: &str = "  framestore[0] %12\n  framestore[128] %13\n";
+
+#[test]
+fn words_are_permuted_where_there_is_no_narrower_way() {
+    let small = LlvmBackend::for_cpu("haswell", "+sse4.1,+avx2,+fma").unwrap();
+    let permuted = |lanes: usize, wide: &str, cpu: &LlvmBackend| {
+        let made = ir_for(cpu, &words(lanes, wide, BOTH_WORDS), &SPEED);
+        let all = count(&made, "shufflevector <");
+        assert_eq!(all + count(&made, "= trunc <"), 2, "{made}");
+        all
+    };
+    for (lanes, wide, cpu, want) in [
+        (16, "add %6, %8", &named("znver4"), 2),
+        (32, "xor %6, %8", &named("sapphirerapids"), 2),
+        // One register holds the lanes, or LLVM's way is as short, or there is no such permutation.
+        (8, "add %6, %8", &named("znver4"), 0),
+        (16, "mul %6, %8", &named("znver4"), 0),
+        (16, "neg %8", &named("znver4"), 0),
+        (16, "add %6, %8", &small, 0),
+    ] {
+        assert_eq!(permuted(lanes, wide, cpu), want, "{lanes} {wide}");
+    }
+    // Both halves of a lane are stored as they are.
+    let end = "  store.surface.i32x2[0] %0, %3, %2, %12, %13\n";
+    let made = ir_for(&named("znver4"), &words(16, "add %6, %8", end), &SPEED);
+    assert!(count(&made, "= trunc <") >= 2, "{made}");
+}
+
+#[test]
+fn permuted_words_are_the_words() {
+    for lanes in [16usize, 24, 32] {
+        let body = words(lanes, "xor %6, %8", BOTH_WORDS);
+        let f = function(&format!(
+            "function \"f\" simd 32 frame 256\n\nbb0:\n{body}  return\n"
+        ));
+        let code = install(&f, &SPEED);
+        let mut rig = Rig::new(1, f.frame_bytes as usize);
+        let wide = |n: usize| 0x0123_4567_89ab_cdef_u64.wrapping_mul(2 * n as u64 + 1);
+        let narrow = |n: usize| 0x9e37_79b9_u32.wrapping_mul(n as u32 + 1);
+        let mut payload: Vec<u8> = (0..32).flat_map(|n| wide(n).to_le_bytes()).collect();
+        payload.extend((0..32).flat_map(|n| narrow(n).to_le_bytes()));
+        rig.payload.write(&payload);
+        assert_eq!(rig.run(code.entry()), 0);
+        let frame = rig.frames[0].read();
+        for n in 0..lanes {
+            let want = wide(n) ^ u64::from(narrow(n));
+            let word = |at: usize| u32::from_le_bytes(frame[at..at + 4].try_into().unwrap());
+            let found = [word(4 * n), word(128 + 4 * n)];
+            assert_eq!(found, [want as u32, (want >> 32) as u32], "{lanes} {n}");
+        }
+    }
 }

@@ -23,6 +23,7 @@ use super::lines::Lines;
 use super::thread::{Exits, ThreadLoop};
 use super::values::Values;
 use super::versioning::Version;
+use super::words::Words;
 use crate::backend::CodegenOptions;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
 use crate::backend::calls::Call;
@@ -138,6 +139,8 @@ pub(super) struct LlvmEmitter<'c, 'f> {
     pub fetches: Fetches,
     /// What is known about comparisons.
     pub comparisons: Comparisons,
+    /// Truncations that are done by permutations.
+    pub words: Words,
     /// Lanes of block loads.
     pub lanes_of_blocks: LanesOfBlocks<'c>,
 }
@@ -180,6 +183,7 @@ impl<'c, 'f> LlvmEmitter<'c, 'f> {
             intrinsics: Intrinsics::default(),
             fetches: Fetches::new(f, options.tuning.prefetch),
             comparisons: Comparisons::new(f),
+            words: Words::new(f),
             lanes_of_blocks: LanesOfBlocks::new(f),
         })
     }

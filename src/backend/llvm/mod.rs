@@ -52,6 +52,7 @@ mod values;
 mod vec4;
 mod vectors;
 mod versioning;
+mod words;
 
 use std::ffi::{CStr, c_void};
 

@@ -9,7 +9,7 @@ use super::types::padded_lanes;
 use super::vectors::low_bits;
 use crate::backend::SCALE_BIAS;
 use crate::ssa::fp_env::CR0_PLAIN;
-use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Lane, Op, Ty, UnOp, Value};
+use crate::ssa::{BinOp, Conv, FCond, FpEnvOp, ICond, Inst, InstData, Lane, Op, Ty, UnOp, Value};
 
 pub(super) const fn int_predicate(cond: ICond) -> IntPredicate {
     match cond {
@@ -127,6 +127,9 @@ impl<'c> LlvmEmitter<'c, '_> {
                 let mask = self.get(args[0])?;
                 let (a, b) = (self.get(args[1])?, self.get(args[2])?);
                 self.select(mask, a, b)
+            }
+            Op::Convert(Conv::Trunc) if self.cpu.avx512 && self.words.contains(out) => {
+                self.words_of(args[0])
             }
             Op::Convert(conv) => self.convert(*conv, ty, args[0]),
             Op::Bitcast => {

@@ -25,6 +25,7 @@ use super::jam::StateLoop;
 use super::kept::Kept;
 use super::thread::ThreadLoop;
 use super::values::Values;
+use super::words::Words;
 use crate::backend::states::{State, end_bit, is_state};
 use crate::backend::straight::Straight;
 use crate::ssa::{Function, Value};
@@ -317,5 +318,6 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.blocks = Blocks::new(self.f);
         self.values = Values::new(self.f);
         self.comparisons = Comparisons::new(self.f);
+        self.words = Words::new(self.f);
     }
 }

@@ -547,6 +547,7 @@ pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             clamps::cut_off(r, s).or_else(|| absolute(r, s))
         }
         (Conv::Trunc, Op::Binary(op)) => narrow::binary(r, s, op),
+        (Conv::Trunc, Op::Unary(UnOp::Neg | UnOp::Not)) => narrow::unary(r, s),
         (Conv::Trunc, Op::Select) => narrow::select(r, s),
         (Conv::FDemote, Op::Convert(Conv::FPromote)) => Some(Same(x)),
         _ => None,

@@ -50,6 +50,17 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action>
     Some(Become(Op::Binary(op), vec![x, y]))
 }
 
+/// A complement or negative of what was extended: as for [`binary`].
+pub(super) fn unary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
+    if s.ty.is_scalar() || !fits(r.f, s.args[0], s.ty, DEPTH) {
+        return None;
+    }
+    let data = r.f.def_inst(s.args[0])?;
+    let (op, x) = (data.op.clone(), data.args[0]);
+    let x = cut(r, x, s.ty);
+    Some(Become(op, vec![x]))
+}
+
 /// An extended number whose bits are moved down has the bits of the number moved down, below those of its extension.
 fn shifted_down(
     r: &mut Rewriter,
