@@ -40,9 +40,9 @@ use spare::Shared;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use worker::{Job, Worker};
+use worker::{Job, Turns, Worker};
 
 /// There is no room for a worker.
 fn no_room() -> LaunchError {
@@ -55,6 +55,10 @@ fn no_room() -> LaunchError {
 
 /// A run on one thread that takes less is not worth waking another one for. Waking takes 20 to 60 µs.
 const SHORT: Duration = Duration::from_micros(40);
+
+/// So many runs are shared at once after one that was expected to be short and was not. A shared run counts if it takes up to twice [`SHORT`]:
+/// on one thread, such a run may be short.
+const AFTER_LONG: u32 = 32;
 
 /// What a launch is given.
 #[derive(Clone, Debug, Default)]
@@ -198,8 +202,6 @@ pub struct PreparedLaunch {
     kernel: Kernel,
     /// With other launches of this kernel and shape.
     shared: Arc<Shared>,
-    /// The last run took less time than waking other threads does: the next one is left to the calling thread.
-    short: AtomicBool,
 }
 
 /// What one run needs; kept for the next one.
@@ -240,11 +242,10 @@ impl PreparedLaunch {
         let launch = PreparedLaunch {
             kernel: kernel.clone(),
             shared,
-            short: AtomicBool::new(false),
         };
         if launch.groups() != 0 {
             let mut state = launch.shared.check_out().unwrap_or_default();
-            launch.grow(&mut state, 1, meta.slm_bytes)?;
+            launch.grow(&mut state.workers, 1, meta.slm_bytes)?;
             launch.shared.put_back(state);
         }
         Ok(launch)
@@ -320,50 +321,77 @@ impl PreparedLaunch {
         };
         self.check_numbers(most)?;
         let mut races = self.races(arguments, options)?;
-        let count = if self.short.load(Ordering::Relaxed) {
-            1
-        } else {
-            most
+        let mut count = match self.shared.shared_runs.load(Ordering::Relaxed) {
+            0 => 1,
+            _ => most,
         };
         let mut state = self.shared.check_out().unwrap_or_default();
-        self.grow(&mut state, count, slm)?;
+        self.ready(&mut state.workers, count, slm, options)?;
         state.stop.store(RUN, Ordering::Relaxed);
         let watched = options.interrupter.map(|i| i.watch(&state.stop));
         let deadline = options.deadline.map(|at| Deadline::watch(at, &state.stop));
         let deadline = deadline.transpose().map_err(MemoryError::System)?;
         let RunState { stop, workers } = &mut state;
-        let job = Job::new(self, arguments, &partial, options, (stop, count as u64));
-        let workers = &mut workers[..count];
-        if options.check_init {
-            for worker in workers.iter_mut() {
-                worker.reserve_marks(slm).ok_or_else(no_room)?;
-            }
-        }
-        let start = Instant::now();
-        workers.iter_mut().for_each(|worker| worker.reset(&job));
+        let job = Job::new(self, arguments, &partial, options, (stop, most as u64));
+        workers[..count].iter_mut().for_each(|w| w.reset(&job));
         if let Some(races) = &mut races {
             races.start_launch(job.groups, arguments.private.clone());
             races.same_value = options.race_same_value;
         }
-        match (options.pool, workers) {
-            (Some(pool), workers) if count > 1 => {
-                pool.share(workers, |worker| worker.run(&job, slm, false));
+        match (options.pool, &mut workers[..]) {
+            (Some(pool), _) if most > 1 => {
+                count = self.share(&job, workers, (slm, options), (count, most), pool);
             }
             (_, [first, ..]) => {
                 first.races = races.take();
-                first.run(&job, slm, true);
+                first.run(&job, slm, Turns::All);
                 if let (Some(races), Some(memory)) = (first.races.take(), &arguments.memory) {
                     memory.give_races(*races);
                 }
             }
             (_, []) => {}
         }
-        let short = if count > 1 { SHORT / 2 } else { SHORT };
-        self.short.store(start.elapsed() < short, Ordering::Relaxed);
         drop((watched, deadline));
         let report = self.report(&mut state, count);
         self.shared.put_back(state);
         report
+    }
+
+    /// Runs all groups on this many workers, or begins on the first one alone and goes on with most others if that takes long; returns how many
+    /// worked.
+    fn share(
+        &self,
+        job: &Job<'_>,
+        workers: &mut Vec<Worker>,
+        (slm, options): (u32, &LaunchOptions<'_>),
+        (mut count, most): (usize, usize),
+        pool: &WorkerPool,
+    ) -> usize {
+        let start = Instant::now();
+        if let ([first, ..], 1) = (&mut workers[..], count) {
+            first.run(job, slm, Turns::Until(start + SHORT));
+            // Without memory for the others, the first one does what is left.
+            if job.has_more() && self.ready(workers, most, slm, options).is_ok() {
+                workers[1..most].iter_mut().for_each(|w| w.reset(job));
+                count = most;
+            }
+        }
+        if job.has_more() {
+            pool.share(&mut workers[..count], |worker| {
+                worker.run(job, slm, Turns::Shared);
+            });
+        }
+        let shared_runs = &self.shared.shared_runs;
+        let before = shared_runs.load(Ordering::Relaxed);
+        let after = match start.elapsed() {
+            // Sharing gained nothing, or it was not needed.
+            time if time < SHORT / 2 || count == 1 && time < SHORT => 0,
+            _ if before == 0 => AFTER_LONG,
+            time if time < 2 * SHORT => before - 1,
+            _ => before,
+        };
+        shared_runs.store(after, Ordering::Relaxed);
+        count
     }
 
     /// What a run of machine code needs that looks for races.
@@ -429,15 +457,34 @@ impl PreparedLaunch {
         Ok(payloads)
     }
 
+    /// Makes sure of `count` workers with what a run with these options needs.
+    fn ready(
+        &self,
+        workers: &mut Vec<Worker>,
+        count: usize,
+        slm: u32,
+        options: &LaunchOptions<'_>,
+    ) -> Result<(), LaunchError> {
+        self.grow(workers, count, slm)?;
+        let tracked = workers
+            .iter_mut()
+            .take(count)
+            .filter(|_| options.check_init);
+        for worker in tracked {
+            worker.reserve_marks(slm).ok_or_else(no_room)?;
+        }
+        Ok(())
+    }
+
     /// Makes sure of `count` workers with `slm` bytes of shared local memory each.
-    fn grow(&self, state: &mut RunState, count: usize, slm: u32) -> Result<(), LaunchError> {
-        for worker in &mut state.workers {
+    fn grow(&self, workers: &mut Vec<Worker>, count: usize, slm: u32) -> Result<(), LaunchError> {
+        for worker in workers.iter_mut() {
             worker.reserve_slm(slm).ok_or_else(no_room)?;
         }
-        while state.workers.len() < count {
-            let index = state.workers.len() as u32;
+        while workers.len() < count {
+            let index = workers.len() as u32;
             let worker = Worker::new(self.kernel.meta(), self.shared.groups.threads, index, slm);
-            state.workers.push(worker.ok_or_else(no_room)?);
+            workers.push(worker.ok_or_else(no_room)?);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //!
 //! A kernel knows what its last launch was made with, as long as any launch has it, and keeps it after that if it is small.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use super::RunState;
@@ -15,6 +16,8 @@ const MOST_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub groups: Groups,
+    /// Runs that wake other threads at once before one begins on the calling thread alone.
+    pub shared_runs: AtomicU32,
     /// States of launches that do not run now.
     idle: Mutex<Vec<RunState>>,
 }
@@ -23,6 +26,7 @@ impl Shared {
     pub(super) fn new(groups: Groups) -> Shared {
         Shared {
             groups,
+            shared_runs: AtomicU32::new(1),
             idle: Mutex::new(Vec::new()),
         }
     }

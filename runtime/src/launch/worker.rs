@@ -28,12 +28,28 @@ use crate::surface::nothing;
 use std::ops::Range;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Groups that one call runs at most, so that a launch can be stopped between them.
 const MOST_GROUPS: u64 = 64;
 
 /// Parts of what is left to do that a worker takes at a time, for each worker.
 const SHARES: u64 = 8;
+
+/// A worker that looks at the time does so after the first group, and after so many times the groups that it has run by then.
+const GROWTH: u64 = 3;
+
+/// Which groups a worker runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turns {
+    /// All of them.
+    All,
+    /// Those that it begins before a time.
+    Until(Instant),
+    /// A share of what is left, again and again. Shares get smaller: a worker that starts late and groups of unequal cost are evened out, and
+    /// at the end no worker waits for long.
+    Shared,
+}
 
 /// What the workers of one launch share.
 pub(super) struct Job<'a> {
@@ -153,19 +169,27 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Takes the next groups that no worker has; all of them when there is one worker. Others take a share of what is left,
-    /// which gets smaller: a worker that starts late and groups of unequal cost are evened out, and at the end no worker
-    /// waits for long.
-    fn take(&self, alone: bool) -> Range<u64> {
+    /// Takes the next groups that no worker has.
+    fn take(&self, turns: Turns) -> Range<u64> {
         let end = |start: u64| {
             let left = self.total - start;
-            let share = if alone { 1 } else { self.workers * SHARES };
-            start + (left / share).max(1)
+            let wanted = match turns {
+                Turns::All => left,
+                Turns::Until(_) => start.saturating_mul(GROWTH),
+                Turns::Shared => left / (self.workers * SHARES),
+            };
+            start + wanted.clamp(1, left)
         };
         let next = |start| (start < self.total).then(|| end(start));
         let relaxed = Ordering::Relaxed;
         let taken = self.next.fetch_update(relaxed, relaxed, next);
         taken.map_or(0..0, |start| start..end(start))
+    }
+
+    /// Whether there are groups that no worker has, in a launch that goes on.
+    pub(super) fn has_more(&self) -> bool {
+        let is_running = self.stop.load(Ordering::Relaxed) == RUN;
+        is_running && self.next.load(Ordering::Relaxed) < self.total
     }
 
     /// Number of the group that has a turn.
@@ -383,17 +407,17 @@ impl Worker {
     }
 
     /// Runs groups until all have run or the launch is stopped.
-    pub(super) fn run(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
+    pub(super) fn run(&mut self, job: &Job<'_>, slm_size: u32, turns: Turns) {
         match self.stack.take() {
-            None => self.run_here(job, slm_size, alone),
+            None => self.run_here(job, slm_size, turns),
             Some(mut stack) => {
-                stack.run(|| self.run_here(job, slm_size, alone));
+                stack.run(|| self.run_here(job, slm_size, turns));
                 self.stack = Some(stack);
             }
         }
     }
 
-    fn run_here(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
+    fn run_here(&mut self, job: &Job<'_>, slm_size: u32, turns: Turns) {
         let _mode = FloatMode::set_default();
         let mut group = GroupCtx {
             launch: null(),
@@ -415,7 +439,7 @@ impl Worker {
         };
         let several = self.races.is_none() && job.runs_following(slm_size);
         loop {
-            let range = job.take(alone);
+            let range = job.take(turns);
             if range.is_empty() {
                 return;
             }
@@ -440,6 +464,9 @@ impl Worker {
                     return;
                 }
                 turn += 1 + u64::from(following) + u64::from(rows) * u64::from(job.groups[0]);
+            }
+            if matches!(turns, Turns::Until(end) if Instant::now() >= end) {
+                return;
             }
         }
     }

@@ -18,14 +18,12 @@ use inkwell::values::{InstructionOpcode as I, IntValue, PhiValue, PointerValue};
 use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, ThreadCtx};
 
 use super::blocks::Blocks;
-use super::compare::Comparisons;
 use super::context::Field;
 use super::emit::{EmitResult, LlvmEmitter, V};
 use super::jam::StateLoop;
 use super::kept::Kept;
 use super::thread::ThreadLoop;
 use super::values::Values;
-use super::words::Words;
 use crate::backend::states::{State, end_bit, is_state};
 use crate::backend::straight::Straight;
 use crate::ssa::{Function, Value};
@@ -317,7 +315,5 @@ impl<'c> LlvmEmitter<'c, '_> {
         self.ctx.forget_thread();
         self.blocks = Blocks::new(self.f);
         self.values = Values::new(self.f);
-        self.comparisons = Comparisons::new(self.f);
-        self.words = Words::new(self.f);
     }
 }
