@@ -2,10 +2,20 @@
 
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::Space;
+use visa_runtime::CodeHandle;
 use visa_runtime::abi::{Status, THREAD_DONE};
 
 use crate::rig::{Guarded, NONE, Rig, SPEED, function, install};
 use crate::threads::{whole_groups, word};
+
+/// A group of so many threads after it has run, with so many rows of local memory.
+fn ran(code: &CodeHandle, threads: usize, rows: usize) -> Rig {
+    let mut rig = Rig::new(threads, 128);
+    let slm = Guarded::of(&vec![0; 32 * rows]);
+    rig.place(Space::Slm, 0, &slm);
+    assert_eq!(rig.run(code.entry()), Status::Done as u32);
+    rig
+}
 
 /// Rows of local memory that every thread reads after a barrier, from the addresses in `TILE`.
 #[test]
@@ -16,10 +26,7 @@ fn every_thread_reads_the_same_rows() {
         let code = install(&f, &options);
         // All three rows are there, or the last one is not: it reads as zero.
         for rows in [3, 2] {
-            let mut rig = Rig::new(3, 128);
-            let slm = Guarded::of(&vec![0; 32 * rows]);
-            rig.place(Space::Slm, 0, &slm);
-            assert_eq!(rig.run(code.entry()), Status::Done as u32);
+            let rig = ran(&code, 3, rows);
             let word_of = |row: usize, lane: usize| match row < rows {
                 true => (32 * row + 4 * lane) as u32,
                 false => 0,
@@ -45,10 +52,7 @@ fn a_row_is_read_again_where_others_are_outside() {
     for options in [NONE, SPEED].map(|options| whole_groups(&options)) {
         let code = install(&f, &options);
         for rows in [3, 2, 1] {
-            let mut rig = Rig::new(3, 128);
-            let slm = Guarded::of(&vec![0; 32 * rows]);
-            rig.place(Space::Slm, 0, &slm);
-            assert_eq!(rig.run(code.entry()), Status::Done as u32);
+            let rig = ran(&code, 3, rows);
             for frame in &rig.frames {
                 let frame = frame.read();
                 for lane in 0..8 {
@@ -96,10 +100,7 @@ fn threads_with_long_chains_are_each_by_themselves() {
         let code = install(&f, &options);
         // The rows of all threads are inside, or those of the first six.
         for (threads, rows) in [(11, 11), (8, 8), (3, 3), (11, 6)] {
-            let mut rig = Rig::new(threads, 128);
-            let slm = Guarded::of(&vec![0; 32 * rows]);
-            rig.place(Space::Slm, 0, &slm);
-            assert_eq!(rig.run(code.entry()), Status::Done as u32);
+            let rig = ran(&code, threads, rows);
             for (thread, frame) in rig.frames.iter().enumerate() {
                 assert_eq!(rig.threads[thread].state, THREAD_DONE);
                 let frame = frame.read();
@@ -136,10 +137,7 @@ fn threads_with_long_chains_go_on_behind_a_barrier() {
     for options in [NONE, SPEED].map(|options| whole_groups(&options)) {
         let code = install(&f, &options);
         for threads in [8, 7] {
-            let mut rig = Rig::new(threads, 128);
-            let slm = Guarded::of(&vec![0; 32 * threads]);
-            rig.place(Space::Slm, 0, &slm);
-            assert_eq!(rig.run(code.entry()), Status::Done as u32);
+            let rig = ran(&code, threads, threads);
             for (thread, frame) in rig.frames.iter().enumerate() {
                 assert_eq!(rig.threads[thread].state, THREAD_DONE);
                 assert_eq!(word(&frame.read(), 96), thread as u32);

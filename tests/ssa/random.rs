@@ -88,7 +88,7 @@ const OWN_TESTS: [&str; 6] = [
 ];
 
 /// But [`OWN_TESTS`]: their loops carry many values or sums, or load for some lanes only. Or, like
-/// `strip-start`, they change large functions only, or what lowering makes of one instruction.
+/// `strip-start`, they change large functions only, or what lowering or the kernel's compiler makes of one operation.
 #[test]
 fn every_pass_changes_some_random_function() {
     let names = PASSES.iter().chain(MANDATORY).map(|&(name, _)| name);

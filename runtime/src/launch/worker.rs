@@ -36,7 +36,8 @@ const MOST_GROUPS: u64 = 64;
 /// Parts of what is left to do that a worker takes at a time, for each worker.
 const SHARES: u64 = 8;
 
-/// A worker that looks at the time does so after the first group, and after so many times the groups that it has run by then.
+/// A worker that looks at the time does so after its first group and after each further step. A step has this many times the groups that ran before
+/// it: 3, 12, 48, and so on.
 const GROWTH: u64 = 3;
 
 /// Which groups a worker runs.

@@ -1,7 +1,7 @@
 //! Words of 64-bit lanes by a permutation of two vectors.
 //!
-//! Where AVX-512 registers have eight of these lanes, LLVM cuts sixteen low words out by two conversions, each of which is two shuffles, and puts
-//! the halves together by a third instruction. High words are moved down before. One permutation of both registers does the same.
+//! Where AVX-512 registers have eight of these lanes, LLVM cuts sixteen low words out by two conversions and an insertion. High words are
+//! moved down before. One permutation of both registers does the same.
 //!
 //! LLVM calculates what is cut off in 32-bit lanes where it sees how. So truncations of what was extended, and of products, stay. So do those
 //! whose only readers store both halves of a lane, as these are stored as a whole (`affine.rs`).

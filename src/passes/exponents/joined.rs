@@ -9,24 +9,25 @@
 //!
 //! Here one scaling does all of it: `scale(p(y - n), e + n)` with `e = k * SLOPE + SHIFT`. The instruction rounds exponents down.
 //!
-//! Guarantees: every result is the same. Proof. Let `q = scale(p, n)`. It is exact, as `p` is from 1/2 to 2 and `n` small.
+//! Guarantees: every result is the same. Proof. Let `q = scale(p, n)`. It is exact: `p` is from 1/2 to 2, and `n` is -1, 0 or 1.
 //!
 //! * For `k` from -149 to 127, `2^k` is a number, `e` rounded down is `k`, and the product was rounded once, as the scaling is.
-//! * For `k` from 128 on, `2^k` is infinite, and so was the product. `e` rounded down is `k + 1` or more. `x` is positive, so `y` is not
-//!   below 0 by more than what was rounded away, and `q` is above 1/2: `q * 2^129` is infinite.
-//! * For `k` up to -150, `2^k` is 0, and so was the product. `e` rounded down is `k - 1` or less. `x` is negative, so `q` is below 2:
-//!   `q * 2^-151` is 0.
-//! * What is rounded away in `y` grows with `x`, to less than 1/100 where `x` is 1000. The limits are in this range, and not where `k` is from -149
-//!   to 127: beyond them the result was infinite or 0, as are those of the last two points. With larger `x` also `y` may be anything.
-//!   It is kept from -2 to 2, NaN becoming -2: `e` is beyond 1400 then, or infinite.
+//! * For `k` from 128 on, `2^k` is infinite, and so was the product. `e` rounded down is `k + 1` or more. `x` is positive, so `y` is below 0
+//!   by rounding errors at most, and `n` is 0 or 1. Thus `q` is at least 1/2, and `q * 2^129` is infinite.
+//! * For `k` up to -150, `2^k` is rounded to 0, and so was the product. `e` rounded down is `k - 1` or less. `x` is negative, so `n` is 0 or -1.
+//!   Thus `q` is at most 2, and `q * 2^-151` is rounded to 0.
+//! * The rounding errors of `y` grow with `x`. They are below 1/100 for `x` from -1000 to 1000, and the limits of `x` are in that range.
+//!   For `x` beyond the limits, `k` is at least 128 or at most -150, so the selects gave what the last two points give.
+//! * For larger `x`, `y` may be any number. It is kept between -2 and 2, and NaN becomes -2. `e` is beyond 1400 then, or infinite, so the result is
+//!   infinite or 0.
 //! * If `x` is NaN, so are `k` and the exponent, and no comparison holds.
 //!
 //! Factors between the product and the selects are positive numbers: they leave 0 and infinity as they are.
 
 use rustc_hash::FxHashMap;
 
-use super::Exponential;
-use crate::passes::edit::{Rewriter, binary, unary, uniform_const};
+use super::{Exponential, number};
+use crate::passes::edit::{Rewriter, binary, unary};
 use crate::passes::fold::powers::{POLYNOMIAL_DEPTH, at_zero};
 use crate::ssa::{BinOp, FCond, Function, Inst, Lane, Op, UnOp, Value};
 
@@ -55,11 +56,11 @@ pub(super) fn powers(r: &mut Rewriter, i: Inst) -> Option<Value> {
     let root = *r.f.inst(i).results.first()?;
     let found = product(r.f, root)?;
     let ty = r.f.ty(root);
-    let number = |r: &mut Rewriter, x: f32| r.constant(ty, x.to_bits().into());
+    let constant = |r: &mut Rewriter, x: f32| r.constant(ty, x.to_bits().into());
 
-    let [slope, shift] = [SLOPE, SHIFT].map(|x| number(r, x));
+    let [slope, shift] = [SLOPE, SHIFT].map(|x| constant(r, x));
     let e = r.emit(Op::Fma, vec![found.k, slope, shift], ty);
-    let [least, most] = [-2.0, 2.0].map(|x| number(r, x));
+    let [least, most] = [-2.0, 2.0].map(|x| constant(r, x));
     let mask = ty.with_lane(Lane::I1);
     let above = r.emit(Op::FCmp(FCond::Lt), vec![least, found.y], mask);
     let y = r.emit(Op::Select, vec![above, found.y, least], ty);
@@ -146,11 +147,6 @@ fn replaced(f: &Function, v: Value, cond: FCond, chosen: f32) -> Option<(Value, 
     let is_chosen = number(f, special)?.to_bits() == chosen.to_bits();
     let limit = number(f, *compared.args.get(1)?).filter(|_| is_chosen)?;
     Some((f.resolve(compared.args[0]), limit, v))
-}
-
-fn number(f: &Function, v: Value) -> Option<f32> {
-    let bits = uniform_const(f, v)?;
-    Some(f32::from_bits(bits as u32))
 }
 
 #[cfg(test)]

@@ -56,14 +56,14 @@ fn unlimited_scale(r: &mut Rewriter, i: Inst) -> Option<Value> {
 fn integral(f: &Function, p: Value, n: Value) -> Option<Value> {
     let (difference, one) = binary(f, p, BinOp::FAdd)?;
     let is_zero = binary(f, difference, BinOp::FSub) == Some((n, n));
-    (is_zero && uniform_const(f, one) == Some(1f32.to_bits().into()))
+    (is_zero && number(f, one) == Some(1.0))
         .then(|| unlimited(f, n))
         .flatten()
 }
 
 /// A power of two whose exponent is no integer.
 struct Exponential {
-    /// The exponent between limits.
+    /// The exponent, between limits or not.
     c: Value,
     /// The integer nearest to it.
     n: Value,
@@ -130,6 +130,11 @@ fn limit(
     };
     let compared = f.def_inst(beyond)?;
     let fits = compared.op == Op::FCmp(FCond::Lt) && *compared.args == order(x, limit);
-    let limit = fits.then(|| uniform_const(f, limit)).flatten()?;
-    Some((x, f32::from_bits(limit as u32)))
+    Some((x, number(f, limit).filter(|_| fits)?))
+}
+
+/// A constant that is the same in all lanes.
+fn number(f: &Function, v: Value) -> Option<f32> {
+    let bits = uniform_const(f, v)?;
+    Some(f32::from_bits(bits as u32))
 }
