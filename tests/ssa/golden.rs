@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use visa_jit::passes::pipeline::{MANDATORY, OPTIONAL, PASSES};
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::{Function, parse, verify};
+use visa_test_common::share;
 
 fn files() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ssa/passes");
@@ -48,7 +49,7 @@ fn expected(path: &Path, text: &str) -> String {
         let before = parse(input).unwrap_or_else(|e| panic!("{place}: {e}"));
         verify(&before).unwrap_or_else(|e| panic!("{place}: {}", e[0]));
         let after = run(&before, passes, &place);
-        for seed in 0..20 {
+        for seed in 0..share(20, 4) {
             assert!(
                 observe(&before, seed) == observe(&after, seed),
                 "{place}\n{after}"

@@ -440,7 +440,7 @@ fn branches_on_masks(f: &Function) -> bool {
 fn random_starts_keep_the_meaning() {
     let others = PASSES.iter().map(|&(name, _)| name);
     let others: BTreeSet<_> = others.filter(|&name| name != "strip-start").collect();
-    let (seeds, mut cut, mut on_masks) = (share(20_000, 20), [0, 0], 0);
+    let (seeds, mut cut, mut on_masks) = (share(20_000, 50), [0, 0], 0);
     for seed in 0..seeds {
         let f = function(seed);
         for (n, disabled) in [others.clone(), BTreeSet::new()].into_iter().enumerate() {
