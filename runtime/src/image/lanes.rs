@@ -1,11 +1,10 @@
-//! Samples for all lanes of a message at once, in loops that become vector code.
+//! Samples for all lanes of a message at once.
 //!
 //! [`super::sample`] is the definition, lane by lane, and the interpreter uses nothing else. This does the same operations in the same
 //! order, so that the bits are the same, for what programs do most: images without layers, whose channels are in
 //! the order RGBA or BGRA, with coordinates that are clamped or have a border. For all else it returns false and does nothing.
 //!
-//! What lies between two loops is written in whole vectors and read the same way: reading a vector of which parts have just been
-//! written waits until these are in the cache. Texels are [`super::fetch`]'s part.
+//! Processors with AVX2 have `eights` for it. The loops here become vector code on others; texels are [`super::fetch`]'s part.
 
 use super::fetch::{Row, Source, Texels, WIDE};
 use super::sample::{NAN, View};
@@ -41,16 +40,18 @@ impl Steps {
 const ALL: u32 = u32::MAX >> (32 - WIDE);
 
 /// An image and how it is sampled.
-struct Sampled<'a> {
-    image: &'a Image,
-    source: Source<'a>,
-    axes: usize,
+pub(super) struct Sampled<'a> {
+    pub(super) image: &'a Image,
+    pub(super) source: Source<'a>,
+    pub(super) axes: usize,
+    /// Whether there are no texels: nothing is in such an image, not even at its edges.
+    pub(super) empty: bool,
     /// Whether coordinates beyond the edges are those at the edges.
-    clamped: bool,
+    pub(super) clamped: bool,
     /// Whether coordinates run from 0 to 1.
-    normalized: bool,
+    pub(super) normalized: bool,
     /// Whether neighbours are mixed.
-    mixes: bool,
+    pub(super) mixes: bool,
     /// True if 32 bits are enough for the offsets of all texels.
     small: bool,
 }
@@ -73,7 +74,7 @@ pub(crate) unsafe fn sample(
     lanes.1.count_ones() > FEW && unsafe { sample_in(vectors(), view, sampler, lanes, block) }
 }
 
-/// Whether the processor has what [`in_vectors`] needs.
+/// Whether the processor has what `eights` needs.
 pub(super) fn vectors() -> bool {
     #[cfg(target_arch = "x86_64")]
     let there = std::is_x86_feature_detected!("avx2");
@@ -104,25 +105,26 @@ pub(super) unsafe fn sample_in(
     if !able {
         return false;
     }
-    let source = Source::new(image, format);
+    let axes = image.axes as usize;
     let sampled = Sampled {
         image,
-        axes: image.axes as usize,
+        source: Source::new(image, format),
+        axes,
+        empty: image.extent.iter().take(axes).any(|&n| n == 0),
         clamped: sampler.address == Addressing::Edge as u32,
         normalized: sampler.normalized != 0,
         mixes: sampler.linear != 0 && !format.channel().is_integer(),
         small: is_small(image),
-        source,
     };
     // SAFETY: as promised.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        if vectors {
-            in_vectors(&sampled, lanes, enabled, block);
+        if vectors && sampled.small {
+            super::eights::all_lanes(&sampled, (lanes, enabled), block);
             return true;
         }
         let _ = vectors;
-        all_lanes::<false>(&sampled, lanes, enabled, block);
+        all_lanes(&sampled, lanes, enabled, block);
     }
     true
 }
@@ -136,26 +138,9 @@ pub(super) fn is_small(image: &Image) -> bool {
     last.is_some_and(|last| last <= u64::from(u32::MAX))
 }
 
-/// [`all_lanes`] in wide vectors, and with instructions that round.
-///
 /// # Safety
-/// As [`sample`]. The processor must have the feature.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn in_vectors(sampled: &Sampled<'_>, lanes: usize, enabled: u32, block: *mut u32) {
-    // SAFETY: as promised.
-    unsafe { all_lanes::<true>(sampled, lanes, enabled, block) }
-}
-
-/// # Safety
-/// As [`sample`]. With `AVX2`, the processor must have it.
-#[inline(always)]
-unsafe fn all_lanes<const AVX2: bool>(
-    sampled: &Sampled<'_>,
-    lanes: usize,
-    enabled: u32,
-    block: *mut u32,
-) {
+/// As [`sample`].
+unsafe fn all_lanes(sampled: &Sampled<'_>, lanes: usize, enabled: u32, block: *mut u32) {
     let row = lanes.next_multiple_of(4);
     let mut steps = [Steps::NONE; 3];
     for first in (0..lanes).step_by(WIDE) {
@@ -170,7 +155,7 @@ unsafe fn all_lanes<const AVX2: bool>(
                 sampled.along(k, &x, steps);
             }
             // SAFETY: as promised; these are neighbours in the image.
-            unsafe { sampled.mixed::<AVX2>(count.div_ceil(8), &steps, &mut texels) };
+            unsafe { sampled.mixed(&steps, &mut texels) };
         }
         if enabled != ALL >> (WIDE - count) {
             for component in &mut texels {
@@ -292,11 +277,11 @@ impl Sampled<'_> {
     /// # Safety
     /// As [`all_lanes`].
     #[inline(always)]
-    unsafe fn mixed<const AVX2: bool>(&self, eights: usize, steps: &[Steps; 3], out: &mut Texels) {
+    unsafe fn mixed(&self, steps: &[Steps; 3], out: &mut Texels) {
         let mixes: [bool; 3] = std::array::from_fn(|k| self.mixes && steps[k].mixes());
         if mixes == [false; 3] {
             // SAFETY: as promised.
-            return unsafe { self.texels::<AVX2>(eights, steps, 0, out) };
+            return unsafe { self.texels(steps, 0, out) };
         }
         // What waits for its second neighbour along each coordinate.
         let mut first = [[[0; WIDE]; 4]; 3];
@@ -304,14 +289,13 @@ impl Sampled<'_> {
         let counts = |corner: usize| (0..3).all(|k| corner >> k & 1 == 0 || mixes[k]);
         for corner in (0..8).filter(|&corner| counts(corner)) {
             // SAFETY: as promised.
-            unsafe { self.texels::<AVX2>(eights, steps, corner, out) };
+            unsafe { self.texels(steps, corner, out) };
             for k in (0..3).filter(|&k| mixes[k]) {
                 if corner >> k & 1 == 0 {
                     first[k] = *out;
                     break;
                 }
-                // SAFETY: as promised.
-                unsafe { mix::<AVX2>(eights, &first[k], out, &steps[k].weight) };
+                mix(&first[k], out, &steps[k].weight);
             }
         }
     }
@@ -321,13 +305,7 @@ impl Sampled<'_> {
     /// # Safety
     /// As [`all_lanes`].
     #[inline(always)]
-    unsafe fn texels<const AVX2: bool>(
-        &self,
-        eights: usize,
-        steps: &[Steps; 3],
-        corner: usize,
-        out: &mut Texels,
-    ) {
+    unsafe fn texels(&self, steps: &[Steps; 3], corner: usize, out: &mut Texels) {
         let mut offset = [0; WIDE];
         for (k, steps) in steps.iter().enumerate().take(self.axes) {
             let along = &steps.offset[corner >> k & 1];
@@ -335,12 +313,11 @@ impl Sampled<'_> {
                 offset[lane] += along[lane];
             }
         }
-        // Nothing is in an image of no texels, not even at its edges.
-        if (0..self.axes).any(|k| self.image.extent[k] == 0) {
+        if self.empty {
             return self.source.border(&[u32::MAX; WIDE], out);
         }
         // SAFETY: as promised; these are texels of the image.
-        unsafe { self.source.fetch::<AVX2>(eights, &offset, out) };
+        unsafe { self.source.fetch(&offset, out) };
         if self.clamped {
             return;
         }
@@ -356,23 +333,9 @@ impl Sampled<'_> {
 }
 
 /// Mixes texels with the second ones, in whose place the result is. A weight of zero leaves the first as it is.
-///
-/// # Safety
-/// With `AVX2`, the processor must have it.
 #[inline(always)]
-unsafe fn mix<const AVX2: bool>(
-    eights: usize,
-    first: &Texels,
-    second: &mut Texels,
-    weight: &Row<f32>,
-) {
+fn mix(first: &Texels, second: &mut Texels, weight: &Row<f32>) {
     for (first, second) in first.iter().zip(second) {
-        #[cfg(target_arch = "x86_64")]
-        if AVX2 {
-            // SAFETY: as promised.
-            unsafe { mix_vectors(eights, first, second, weight) };
-            continue;
-        }
         for lane in 0..WIDE {
             let (a, b) = (f32::from_bits(first[lane]), f32::from_bits(second[lane]));
             let mixed = a + (b - a) * weight[lane];
@@ -383,35 +346,6 @@ unsafe fn mix<const AVX2: bool>(
             } else {
                 mixed.to_bits()
             };
-        }
-    }
-}
-
-/// The loop of [`mix`], of which the compiler makes branches, or vectors of a lane's components.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline]
-fn mix_vectors(eights: usize, first: &Row<u32>, second: &mut Row<u32>, weight: &Row<f32>) {
-    use std::arch::x86_64::*;
-    let vectors = first
-        .as_chunks::<8>()
-        .0
-        .iter()
-        .zip(weight.as_chunks::<8>().0);
-    for ((first, weight), second) in vectors.zip(second.as_chunks_mut::<8>().0).take(eights) {
-        // SAFETY: eight numbers are 32 bytes.
-        unsafe {
-            let a = _mm256_loadu_ps(first.as_ptr().cast());
-            let b = _mm256_loadu_ps(second.as_ptr().cast());
-            let weight = _mm256_loadu_ps(weight.as_ptr());
-            let mixed = _mm256_add_ps(a, _mm256_mul_ps(_mm256_sub_ps(b, a), weight));
-            let odd = _mm256_cmp_ps::<_CMP_UNORD_Q>(mixed, mixed);
-            let number = _mm256_blendv_ps(mixed, _mm256_set1_ps(f32::from_bits(NAN)), odd);
-            let same = _mm256_cmp_ps::<_CMP_EQ_OQ>(weight, _mm256_setzero_ps());
-            _mm256_storeu_ps(
-                second.as_mut_ptr().cast(),
-                _mm256_blendv_ps(number, a, same),
-            );
         }
     }
 }

@@ -9,6 +9,8 @@
 //! Layout in memory is linear: texels of a row, rows of a slice, slices or layers, without gaps.
 
 mod compare;
+#[cfg(target_arch = "x86_64")]
+mod eights;
 mod fetch;
 pub(crate) mod format;
 pub(crate) mod lanes;
