@@ -220,6 +220,28 @@ fn masks() {
     });
 }
 
+/// Of which every lane is the same bit, at the widths of what is chosen and compared.
+#[test]
+fn masks_of_one_bit() {
+    let mut rng = Rng::new(29);
+    each_ty(&INTS, |ty| {
+        let mask = ty.with_lane(Lane::I1);
+        let mut check = |op, others: &[Arg], result| {
+            let mut args = vec![Arg::Splat(mask)];
+            args.extend_from_slice(others);
+            let results = vec![result];
+            Case { op, args, results }.check(&mut rng, 4 * ROUNDS);
+        };
+        check(Op::Select, &[Arg::Input(ty), Arg::Input(ty)], ty);
+        for op in [BinOp::And, BinOp::Or, BinOp::Xor] {
+            let compared = Arg::Compared(ICond::Slt, ty);
+            check(Op::Binary(op), &[compared], mask);
+        }
+        check(Op::Unary(UnOp::Not), &[], mask);
+        check(Op::MaskToBits, &[], Ty::I32);
+    });
+}
+
 #[test]
 fn conversions() {
     let mut rng = Rng::new(20);

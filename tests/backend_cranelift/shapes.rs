@@ -122,3 +122,22 @@ fn choices_take_the_opposite_comparison() {
         assert_eq!(complements_read(cond, choice), (0, 0), "{cond}");
     }
 }
+
+/// A mask of which all lanes are one bit is the same piece for all of them. Elsewhere each lane's bit is compared.
+#[test]
+fn masks_of_one_bit_are_not_taken_apart() {
+    let chosen = |mask: &str| {
+        let body = format!(
+            "  %8: i1 = icmp.eq %4, %1
+  %9: <16 x i1> = {mask}
+  %10: <16 x i1> = icmp.slt %3, %7
+  %11: <16 x i1> = or %9, %10
+  %12: <16 x i32> = select %11, %5, %6
+  framestore[0] %12
+"
+        );
+        count(&body, "icmp eq")
+    };
+    assert_eq!(chosen("splat %8"), 1);
+    assert_eq!(chosen("bitstomask %4"), 1 + 4);
+}

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{InstBuilder, Opcode, Type, Value as V, types};
 
 use super::emit::CraneliftEmitter;
 use super::mask_plan::Form;
-use super::value::{Val, int_lane, per_piece, piece_count, piece_type};
+use super::value::{Val, int_lane, per_piece, piece_count, piece_type, scalar_type};
 use crate::backend::access::consts;
 pub(super) use crate::backend::access::consts::full;
 use crate::ssa::{self, BinOp, Lane, Ty};
@@ -60,8 +60,16 @@ impl CraneliftEmitter<'_> {
             return bits;
         }
         let lanes = self.ty(v).lanes;
-        let mask = self.mask(v);
-        let bits = self.repr_bits(&mask, lanes);
+        let bits = match self.same_bit(v) {
+            Some(bit) => {
+                let bit = self.scalar(bit);
+                self.same_bits(bit, lanes)
+            }
+            None => {
+                let mask = self.mask(v);
+                self.repr_bits(&mask, lanes)
+            }
+        };
         self.cache.keep_bits(v, bits);
         bits
     }
@@ -72,8 +80,16 @@ impl CraneliftEmitter<'_> {
             return pieces.to_vec();
         }
         let lanes = self.ty(v).lanes;
-        let mask = self.mask(v);
-        let pieces = self.repr_vec(&mask, lanes, width);
+        let pieces = match self.same_bit(v) {
+            Some(bit) => {
+                let bit = self.scalar(bit);
+                self.same_vec(bit, lanes, width)
+            }
+            None => {
+                let mask = self.mask(v);
+                self.repr_vec(&mask, lanes, width)
+            }
+        };
         self.cache.keep_vector(v, width, &pieces);
         pieces
     }
@@ -94,6 +110,35 @@ impl CraneliftEmitter<'_> {
             MaskRepr::Bits(v) => self.bits_to_vec(*v, lanes, width),
             MaskRepr::Vec(have, pieces) => self.mask_rewidth(pieces.clone(), *have, width, lanes),
         }
+    }
+
+    /// A mask of which every lane is the same bit, in the form that its readers want.
+    pub(super) fn same_mask(&mut self, out: ssa::Value, bit: V) -> MaskRepr {
+        let lanes = self.ty(out).lanes;
+        match self.plan.form(out) {
+            Form::Bits => MaskRepr::Bits(self.same_bits(bit, lanes)),
+            Form::Vec(width) => MaskRepr::Vec(width, self.same_vec(bit, lanes, width)),
+        }
+    }
+
+    fn same_bits(&mut self, bit: V, lanes: u16) -> V {
+        let wide = self.ins().uextend(types::I32, bit);
+        let spread = self.ins().ineg(wide);
+        self.ins().band_imm_u(spread, full(lanes).cast_signed())
+    }
+
+    /// All pieces are one: lanes need not be told apart.
+    fn same_vec(&mut self, bit: V, lanes: u16, width: u32) -> Vec<V> {
+        let lane = int_lane(width);
+        let wide = self.resize(bit, scalar_type(lane));
+        let spread = self.ins().ineg(wide);
+        let piece = self.ins().splat(piece_type(lane), spread);
+        vec![piece; pieces_for(lanes, width)]
+    }
+
+    /// The bit that every lane of a mask is, when that is plain and at hand.
+    fn same_bit(&self, v: ssa::Value) -> Option<ssa::Value> {
+        self.splat_of(v).filter(|&bit| bit != v)
     }
 
     fn const_vec(&mut self, bits: u64, lanes: u16, width: u32) -> Vec<V> {
@@ -350,6 +395,11 @@ impl CraneliftEmitter<'_> {
         self.bind_mask(out, repr);
     }
 
+    /// True for masks that cost the same in every form.
+    fn any_form(&self, v: ssa::Value) -> bool {
+        self.mask_const(v).is_some() || self.same_bit(v).is_some()
+    }
+
     /// Form to compute a logic operation in: what all operands have already, else the plan's.
     fn logic_form(&self, out: ssa::Value, operands: &[ssa::Value]) -> Form {
         let planned = self.plan.form(out);
@@ -359,13 +409,10 @@ impl CraneliftEmitter<'_> {
             (_, Form::Vec(want)) => self.cache.vector(v, want).is_some(),
             (_, Form::Bits) => self.cache.bits(v).is_some(),
         };
-        let free = |form: Form| {
-            operands
-                .iter()
-                .all(|&v| self.mask_const(v).is_some() || has(v, form))
-        };
+        let free = |form: Form| operands.iter().all(|&v| self.any_form(v) || has(v, form));
         let natural = operands
             .iter()
+            .filter(|&&v| !self.any_form(v))
             .find_map(|v| match &self.vals[v.0 as usize] {
                 Val::Mask(MaskRepr::Vec(w, _)) => Some(Form::Vec(*w)),
                 Val::Mask(MaskRepr::Bits(_)) => Some(Form::Bits),

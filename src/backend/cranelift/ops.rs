@@ -278,12 +278,8 @@ impl CraneliftEmitter<'_> {
             return self.bind(out, vec![v]);
         }
         if ty.lane == Lane::I1 {
-            let wide = self.ins().uextend(types::I32, v);
-            let spread = self.ins().ineg(wide);
-            let bits = self
-                .ins()
-                .band_imm_u(spread, super::mask::full(ty.lanes).cast_signed());
-            return self.bind_mask(out, MaskRepr::Bits(bits));
+            let mask = self.same_mask(out, v);
+            return self.bind_mask(out, mask);
         }
         let piece = self.ins().splat(super::value::piece_type(ty.lane), v);
         self.bind(out, vec![piece; super::value::piece_count(ty)]);
