@@ -4,7 +4,7 @@
 //! tables of local ids, memory for the groups that run at one time. [`PreparedLaunch::run`] adds
 //! arguments and runs. Launches of one kernel and shape share that memory (`spare`). Without a pool, a run neither allocates
 //! nor waits for another thread, unless several of them run at the same time: then each needs memory of its own. With a pool, a
-//! run that follows one of a few microseconds stays on the calling thread as well.
+//! run begins on the calling thread as well where that took less time before (`pace`).
 //! The same prepared launch may run on several threads at once.
 //!
 //! A group runs on one worker from start to end. At a barrier its threads are suspended in their
@@ -15,6 +15,7 @@
 mod float_mode;
 mod fused;
 mod invariant;
+mod pace;
 pub(crate) mod schedule;
 pub(crate) mod shape;
 pub(crate) mod spare;
@@ -35,13 +36,14 @@ use crate::payload::Payload;
 use crate::pool::WorkerPool;
 use crate::race::Races;
 use crate::surface::SurfaceTable;
+use pace::{Begin, Did, Part};
 use shape::{Groups, KINDS};
 use spare::Shared;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use worker::{Job, Turns, Worker};
 
 /// There is no room for a worker.
@@ -53,12 +55,8 @@ fn no_room() -> LaunchError {
     }
 }
 
-/// A run on one thread that takes less is not worth waking another one for. Waking takes 20 to 60 µs.
-const SHORT: Duration = Duration::from_micros(40);
-
-/// So many runs are shared at once after one that was expected to be short and was not. A shared run counts if it takes up to twice [`SHORT`]:
-/// on one thread, such a run may be short.
-const AFTER_LONG: u32 = 32;
+/// No group is much of a launch that has so many of them for each worker.
+const FINE: u64 = 16;
 
 /// What a launch is given.
 #[derive(Clone, Debug, Default)]
@@ -321,9 +319,13 @@ impl PreparedLaunch {
         };
         self.check_numbers(most)?;
         let mut races = self.races(arguments, options)?;
-        let mut count = match self.shared.shared_runs.load(Ordering::Relaxed) {
-            0 => 1,
-            _ => most,
+        let begin = match most {
+            1 => Begin::Shared,
+            _ => self.shared.begin(),
+        };
+        let mut count = match begin {
+            Begin::Alone(_) => 1,
+            Begin::Shared => most,
         };
         let mut state = self.shared.check_out().unwrap_or_default();
         self.ready(&mut state.workers, count, slm, options)?;
@@ -340,7 +342,7 @@ impl PreparedLaunch {
         }
         match (options.pool, &mut workers[..]) {
             (Some(pool), _) if most > 1 => {
-                count = self.share(&job, workers, (slm, options), (count, most), pool);
+                count = self.share(&job, workers, (slm, options), (begin, most), pool);
             }
             (_, [first, ..]) => {
                 first.races = races.take();
@@ -357,19 +359,26 @@ impl PreparedLaunch {
         report
     }
 
-    /// Runs all groups on this many workers, or begins on the first one alone and goes on with most others if that takes long; returns how many
+    /// Runs all groups on this many workers, or begins on the first one alone and goes on with the others if that takes long; returns how many
     /// worked.
     fn share(
         &self,
         job: &Job<'_>,
         workers: &mut Vec<Worker>,
         (slm, options): (u32, &LaunchOptions<'_>),
-        (mut count, most): (usize, usize),
+        (begin, most): (Begin, usize),
         pool: &WorkerPool,
     ) -> usize {
         let start = Instant::now();
-        if let ([first, ..], 1) = (&mut workers[..], count) {
-            first.run(job, slm, Turns::Until(start + SHORT));
+        let (mut count, mut alone) = (most, None);
+        if let (Begin::Alone(limit), [first, ..]) = (begin, &mut workers[..]) {
+            let turns = limit.map_or(Turns::All, |limit| Turns::Until(start + limit));
+            count = 1;
+            first.run(job, slm, turns);
+            alone = Some(Part {
+                groups: job.taken(),
+                time: start.elapsed(),
+            });
             // Without memory for the others, the first one does what is left.
             if job.has_more() && self.ready(workers, most, slm, options).is_ok() {
                 workers[1..most].iter_mut().for_each(|w| w.reset(job));
@@ -381,16 +390,21 @@ impl PreparedLaunch {
                 worker.run(job, slm, Turns::Shared);
             });
         }
-        let shared_runs = &self.shared.shared_runs;
-        let before = shared_runs.load(Ordering::Relaxed);
-        let after = match start.elapsed() {
-            // Sharing gained nothing, or it was not needed.
-            time if time < SHORT / 2 || count == 1 && time < SHORT => 0,
-            _ if before == 0 => AFTER_LONG,
-            time if time < 2 * SHORT => before - 1,
-            _ => before,
+        let time = start.elapsed();
+        let did = match alone {
+            None => Did::Share(time),
+            Some(_) if count == 1 => Did::Stay,
+            Some(alone) => Did::Spread([
+                alone,
+                Part {
+                    groups: self.groups() - alone.groups,
+                    time: time - alone.time,
+                },
+            ]),
         };
-        shared_runs.store(after, Ordering::Relaxed);
+        if job.stop.load(Ordering::Relaxed) == RUN {
+            self.shared.end(did, self.groups() >= FINE * most as u64);
+        }
         count
     }
 

@@ -3,10 +3,10 @@
 //!
 //! A kernel knows what its last launch was made with, as long as any launch has it, and keeps it after that if it is small.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use super::RunState;
+use super::pace::{Begin, Did, Pace};
 use super::shape::{Groups, LaunchShape};
 
 /// Bytes that a kernel keeps.
@@ -16,8 +16,8 @@ const MOST_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub groups: Groups,
-    /// Runs that wake other threads at once before one begins on the calling thread alone.
-    pub shared_runs: AtomicU32,
+    /// How long runs take on several threads.
+    pace: Mutex<Pace>,
     /// States of launches that do not run now.
     idle: Mutex<Vec<RunState>>,
 }
@@ -26,7 +26,7 @@ impl Shared {
     pub(super) fn new(groups: Groups) -> Shared {
         Shared {
             groups,
-            shared_runs: AtomicU32::new(1),
+            pace: Mutex::default(),
             idle: Mutex::new(Vec::new()),
         }
     }
@@ -40,6 +40,19 @@ impl Shared {
     pub(super) fn put_back(&self, state: RunState) {
         let idle = self.idle.lock();
         idle.unwrap_or_else(PoisonError::into_inner).push(state);
+    }
+
+    /// How a run begins. Never waits, as [`Spare::take`].
+    pub(super) fn begin(&self) -> Begin {
+        let pace = self.pace.try_lock();
+        pace.map_or(Begin::Shared, |pace| pace.begin())
+    }
+
+    /// A run is over; with `fine`, no group is much of it.
+    pub(super) fn end(&self, did: Did, fine: bool) {
+        if let Ok(mut pace) = self.pace.try_lock() {
+            pace.end(did, fine);
+        }
     }
 
     /// Lets go of what belongs to launches. Returns the bytes that are left.

@@ -193,6 +193,11 @@ impl<'a> Job<'a> {
         is_running && self.next.load(Ordering::Relaxed) < self.total
     }
 
+    /// How many groups workers have taken.
+    pub(super) fn taken(&self) -> u64 {
+        self.next.load(Ordering::Relaxed).min(self.total)
+    }
+
     /// Number of the group that has a turn.
     fn group_at(&self, turn: u64) -> u64 {
         match self.schedule {

@@ -1,0 +1,233 @@
+//! Whether a run begins on the calling thread alone or on all threads.
+//!
+//! Waking a thread takes 20 to 60 µs, and sometimes much longer, so short runs stay on one thread. Threads that write the same lines of the cache
+//! hold each other up, however long a run takes. A run that begins alone and goes on on all threads tells: groups ended faster or more slowly
+//! after that. What it told holds for the runs after it, for more of them each time that it is confirmed.
+
+use std::time::Duration;
+
+/// A run that begins alone wakes the other threads after so long.
+const SHORT: Duration = Duration::from_micros(40);
+
+/// What all threads take at least to tell that they hold each other up: in less, most of it may be that they were woken.
+const LONG: Duration = Duration::from_micros(200);
+
+/// Runs after one that told something, the first time and at most.
+const STREAK: [u32; 2] = [4, 64];
+
+/// How a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// On all threads.
+    Shared,
+    /// On the calling thread, and after this time on all; without one it ends there.
+    Alone(Option<Duration>),
+}
+
+/// Groups that ended, and the time that they took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub groups: u64,
+    pub time: Duration,
+}
+
+impl Part {
+    /// How many times as fast groups ended as in another part.
+    fn speed(self, other: Part) -> f64 {
+        let rate = |part: Part| part.groups as f64 / part.time.as_secs_f64().max(1e-9);
+        rate(self) / rate(other).max(1e-9)
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Did {
+    /// All threads worked from its start.
+    Share(Duration),
+    /// One thread did everything.
+    Stay,
+    /// One thread began, and all went on.
+    Spread([Part; 2]),
+}
+
+/// What is known of the runs of a launch.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// False until the first run: code and memory are new to the processor then.
+    began: bool,
+    /// Whether a run may begin alone to see what is better: no group is much of it, or the last one was short.
+    may_try: bool,
+    /// Whether runs are better off alone, however long they take.
+    better_alone: bool,
+    /// Runs for which that is taken for granted.
+    left: u32,
+    /// How many these were.
+    streak: u32,
+}
+
+impl Pace {
+    /// How the next run begins.
+    pub(super) fn begin(&self) -> Begin {
+        match (self.left, self.better_alone) {
+            _ if !self.began => Begin::Shared,
+            (0, _) if self.may_try => Begin::Alone(Some(SHORT)),
+            (0, _) | (_, false) => Begin::Shared,
+            (_, true) => Begin::Alone(None),
+        }
+    }
+
+    /// Takes account of a run; with `fine`, no group is much of it.
+    pub(super) fn end(&mut self, did: Did, fine: bool) {
+        self.began = true;
+        match did {
+            Did::Share(time) => {
+                self.may_try = fine || time < 2 * SHORT;
+                if time < SHORT / 2 {
+                    self.left = 0;
+                } else if self.may_try {
+                    self.left = self.left.saturating_sub(1);
+                }
+            }
+            Did::Stay => self.left = self.left.saturating_sub(1),
+            Did::Spread([alone, shared]) => match shared.speed(alone) {
+                speed if speed > 1.2 => self.learn(false),
+                speed if speed < 0.9 && shared.time > LONG => self.learn(true),
+                _ => self.streak = 0,
+            },
+        }
+    }
+
+    /// A run told which way is better.
+    fn learn(&mut self, better_alone: bool) {
+        let confirmed = self.streak != 0 && self.better_alone == better_alone;
+        self.streak = match confirmed {
+            true => STREAK[1].min(2 * self.streak),
+            false => STREAK[0],
+        };
+        (self.better_alone, self.left) = (better_alone, self.streak);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(time: u64) -> Duration {
+        Duration::from_micros(time)
+    }
+
+    /// How many of the last half of 200 runs began in each of the ways: shared, alone for a time, alone. Runs take so many microseconds on one
+    /// thread and on all.
+    fn begins(pace: &mut Pace, [alone, all]: [u64; 2], groups: u64) -> [u32; 3] {
+        let mut counts = [0; 3];
+        for run in 0..200 {
+            let begin = pace.begin();
+            let did = match begin {
+                Begin::Shared => Did::Share(us(all)),
+                Begin::Alone(Some(limit)) if us(alone) > limit => {
+                    // Whole groups.
+                    let done = (limit.as_micros() as u64 * groups).div_ceil(alone);
+                    let part = |groups: u64, whole| Part {
+                        groups,
+                        time: us(whole) * groups as u32 / 64,
+                    };
+                    let left = groups - done;
+                    Did::Spread([
+                        part(64 * done / groups, alone),
+                        part(64 * left / groups, all),
+                    ])
+                }
+                Begin::Alone(_) => Did::Stay,
+            };
+            pace.end(did, groups >= 32);
+            counts[match begin {
+                Begin::Shared => 0,
+                Begin::Alone(Some(_)) => 1,
+                Begin::Alone(None) => 2,
+            }] += u32::from(run >= 100);
+        }
+        counts
+    }
+
+    #[test]
+    fn runs_begin_in_the_way_that_takes_less() {
+        // Short ones.
+        assert_eq!(begins(&mut Pace::default(), [30, 50], 4), [0, 100, 0]);
+        assert_eq!(begins(&mut Pace::default(), [30, 20], 64), [0, 100, 0]);
+        // Those that gain by all threads, of many groups and of few.
+        let [shared, tried, alone] = begins(&mut Pace::default(), [2000, 1050], 64);
+        assert!(
+            shared >= 97 && tried <= 3 && alone == 0,
+            "{shared}, {tried}"
+        );
+        assert_eq!(begins(&mut Pace::default(), [2000, 1050], 4), [100, 0, 0]);
+        // Those that are held up.
+        let [shared, tried, alone] = begins(&mut Pace::default(), [2000, 6000], 64);
+        assert!(alone >= 97 && tried <= 3 && shared == 0, "{alone}, {tried}");
+        // Those of which it is the same.
+        assert_eq!(begins(&mut Pace::default(), [100, 100], 64), [0, 100, 0]);
+    }
+
+    #[test]
+    fn the_first_run_is_shared() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.begin(), Begin::Shared);
+        pace.end(Did::Share(us(5000)), true);
+        assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
+    }
+
+    const fn part(groups: u64, time: u64) -> Part {
+        let time = us(time);
+        Part { groups, time }
+    }
+
+    /// Runs that are shared from their start, and then one that begins alone.
+    fn shared(pace: &mut Pace) -> u32 {
+        let mut count = 0;
+        while pace.begin() == Begin::Shared {
+            pace.end(Did::Share(us(60)), true);
+            count += 1;
+        }
+        count
+    }
+
+    /// One that takes long as the machine does something else.
+    #[test]
+    fn one_long_run_changes_few() {
+        let mut pace = Pace::default();
+        begins(&mut pace, [30, 60], 64);
+        let long = Did::Spread([part(30, 500), part(34, 30)]);
+        pace.end(long, true);
+        assert_eq!(shared(&mut pace), 4);
+        pace.end(long, true);
+        assert_eq!(shared(&mut pace), 8);
+        pace.end(Did::Spread([part(32, 40), part(32, 40)]), true);
+        assert_eq!(shared(&mut pace), 0);
+        pace.end(long, true);
+        assert_eq!(shared(&mut pace), 4);
+    }
+
+    /// Most of what was left was the time to wake a thread.
+    #[test]
+    fn the_end_of_a_run_tells_nothing() {
+        let mut pace = Pace::default();
+        pace.end(Did::Share(us(60)), true);
+        pace.end(Did::Spread([part(60, 40), part(4, 50)]), true);
+        assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
+        pace.end(Did::Spread([part(60, 40), part(4, 500)]), true);
+        assert_eq!(pace.begin(), Begin::Alone(None));
+    }
+
+    #[test]
+    fn work_may_change() {
+        let mut pace = Pace::default();
+        for _ in 0..3 {
+            let [_, tried, _] = begins(&mut pace, [10, 60], 64);
+            assert_eq!(tried, 100);
+            let [shared, ..] = begins(&mut pace, [5000, 2600], 64);
+            assert!(shared >= 97, "{shared}");
+            let [.., alone] = begins(&mut pace, [5000, 9000], 64);
+            assert!(alone >= 90, "{alone}");
+        }
+    }
+}
