@@ -393,7 +393,7 @@ impl PreparedLaunch {
         let time = start.elapsed();
         let did = match alone {
             None => Did::Share(time),
-            Some(_) if count == 1 => Did::Stay,
+            Some(_) if count == 1 => Did::Stay(time),
             Some(alone) => Did::Spread([
                 alone,
                 Part {

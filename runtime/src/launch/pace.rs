@@ -2,7 +2,8 @@
 //!
 //! Waking a thread takes 20 to 60 µs, and sometimes much longer, so short runs stay on one thread. Threads that write the same lines of the cache
 //! hold each other up, however long a run takes. A run that begins alone and goes on on all threads tells: groups ended faster or more slowly
-//! after that. What it told holds for the runs after it, for more of them each time that it is confirmed.
+//! after that. As the first groups may also have had less to do, the run after one that got slower is alone, and their times are compared. What was
+//! found holds for the runs after it, for more of them each time that it is confirmed.
 
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ pub(super) enum Did {
     /// All threads worked from its start.
     Share(Duration),
     /// One thread did everything.
-    Stay,
+    Stay(Duration),
     /// One thread began, and all went on.
     Spread([Part; 2]),
 }
@@ -57,6 +58,8 @@ pub(super) struct Pace {
     began: bool,
     /// Whether a run may begin alone to see what is better: no group is much of it, or the last one was short.
     may_try: bool,
+    /// The time of the last run, if the next one shows whether it would have taken less alone.
+    trial: Option<Duration>,
     /// Whether runs are better off alone, however long they take.
     better_alone: bool,
     /// Runs for which that is taken for granted.
@@ -70,6 +73,7 @@ impl Pace {
     pub(super) fn begin(&self) -> Begin {
         match (self.left, self.better_alone) {
             _ if !self.began => Begin::Shared,
+            _ if self.trial.is_some() => Begin::Alone(None),
             (0, _) if self.may_try => Begin::Alone(Some(SHORT)),
             (0, _) | (_, false) => Begin::Shared,
             (_, true) => Begin::Alone(None),
@@ -88,16 +92,21 @@ impl Pace {
                     self.left = self.left.saturating_sub(1);
                 }
             }
-            Did::Stay => self.left = self.left.saturating_sub(1),
+            Did::Stay(time) => match self.trial.take() {
+                Some(shared) => self.learn(time < shared),
+                None => self.left = self.left.saturating_sub(1),
+            },
             Did::Spread([alone, shared]) => match shared.speed(alone) {
                 speed if speed > 1.2 => self.learn(false),
-                speed if speed < 0.9 && shared.time > LONG => self.learn(true),
+                speed if speed < 0.9 && shared.time > LONG => {
+                    self.trial = Some(alone.time + shared.time);
+                }
                 _ => self.streak = 0,
             },
         }
     }
 
-    /// A run told which way is better.
+    /// Runs told which way is better.
     fn learn(&mut self, better_alone: bool) {
         let confirmed = self.streak != 0 && self.better_alone == better_alone;
         self.streak = match confirmed {
@@ -137,7 +146,7 @@ mod tests {
                         part(64 * left / groups, all),
                     ])
                 }
-                Begin::Alone(_) => Did::Stay,
+                Begin::Alone(_) => Did::Stay(us(alone)),
             };
             pace.end(did, groups >= 32);
             counts[match begin {
@@ -216,6 +225,27 @@ mod tests {
         assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
         pace.end(Did::Spread([part(60, 40), part(4, 500)]), true);
         assert_eq!(pace.begin(), Begin::Alone(None));
+    }
+
+    /// The first groups have less to do than others: all threads are slower than the one that began, and faster than one.
+    #[test]
+    fn uneven_groups_are_shared() {
+        let mut pace = Pace::default();
+        pace.end(Did::Share(us(1050)), true);
+        let mut counts = [0; 2];
+        for _ in 0..200 {
+            let begin = pace.begin();
+            pace.end(
+                match begin {
+                    Begin::Shared => Did::Share(us(1050)),
+                    Begin::Alone(Some(_)) => Did::Spread([part(32, 40), part(32, 1010)]),
+                    Begin::Alone(None) => Did::Stay(us(2000)),
+                },
+                true,
+            );
+            counts[usize::from(begin == Begin::Alone(None))] += 1;
+        }
+        assert!(counts[1] <= 8, "{counts:?}");
     }
 
     #[test]
