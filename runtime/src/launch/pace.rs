@@ -124,13 +124,20 @@ impl Pace {
         }
     }
 
-    /// A run ended before it woke other threads.
+    /// A run ended before it woke other threads. The first one after a shared run waits for what is in the other processors' caches.
     fn stayed(&mut self, time: Duration) {
-        self.streak = 0;
         self.stayed = self.stayed.saturating_add(1);
+        if self.stayed < 2 {
+            return;
+        }
         let gains = self.shared.is_some_and(|shared| shared < time * 9 / 10);
-        if time > SHORT / 2 && (gains || self.stayed > OFTEN) {
-            (self.better_alone, self.left) = (false, if gains { OFTEN } else { 1 });
+        let worth = time > SHORT / 2;
+        if worth && gains {
+            return self.learn(false);
+        }
+        self.streak = 0;
+        if worth && self.stayed > OFTEN {
+            (self.better_alone, self.left) = (false, 1);
         }
     }
 
@@ -255,8 +262,10 @@ mod tests {
         assert_eq!(shared(&mut pace), 4);
         pace.end(long, true);
         assert_eq!(shared(&mut pace), 8);
-        pace.end(Did::Stay(us(30)), true);
-        assert_eq!(shared(&mut pace), 0);
+        for _ in 0..2 {
+            pace.end(Did::Stay(us(30)), true);
+            assert_eq!(shared(&mut pace), 0);
+        }
         pace.end(long, true);
         assert_eq!(shared(&mut pace), 4);
     }
@@ -271,6 +280,35 @@ mod tests {
         shared(&mut pace);
         pace.end(Did::Spread([part(60, 40), part(4, 500)]), true);
         assert_eq!(pace.begin(), Begin::Alone(None));
+    }
+
+    /// Runs on both sides of a shared one are compared with it, but for the first one after it.
+    #[test]
+    fn runs_that_stay_are_compared() {
+        let mut pace = Pace::default();
+        pace.end(Did::Share(us(25)), true);
+        pace.end(Did::Stay(us(38)), true);
+        assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
+        pace.end(Did::Stay(us(38)), true);
+        assert_eq!(shared(&mut pace), 4);
+        // All threads are tried again.
+        for _ in 0..2 {
+            for _ in 0..=OFTEN {
+                assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
+                pace.end(Did::Stay(us(30)), true);
+            }
+            assert_eq!(shared(&mut pace), 1);
+        }
+    }
+
+    #[test]
+    fn short_runs_and_few_groups_are_no_trials() {
+        let mut pace = Pace::default();
+        pace.end(Did::Share(us(60)), false);
+        pace.end(Did::Spread([part(1, 1000), part(3, 9000)]), false);
+        assert_eq!(pace.begin(), Begin::Shared);
+        pace.end(Did::Share(us(15)), false);
+        assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
     }
 
     /// For three times, with runs between them that are shared.
@@ -289,7 +327,7 @@ mod tests {
             shared(&mut pace);
             pace.end(Did::Spread([part(8, 40), part(56, 1000)]), true);
             pace.end(Did::Stay(us(300)), true);
-            shared(&mut pace);
+            assert_eq!(shared(&mut pace), 4);
             pace.end(Did::Spread([part(8, 40), part(56, 150)]), true);
             assert_eq!(pace.begin(), Begin::Shared);
         }
