@@ -4,7 +4,7 @@
 //! tables of local ids, memory for the groups that run at one time. [`PreparedLaunch::run`] adds
 //! arguments and runs. Launches of one kernel and shape share that memory (`spare`). Without a pool, a run neither allocates
 //! nor waits for another thread, unless several of them run at the same time: then each needs memory of its own. With a pool, a
-//! run begins on the calling thread as well where that took less time before (`pace`).
+//! run begins on the calling thread as well where that is known to take less time (`pace`).
 //! The same prepared launch may run on several threads at once.
 //!
 //! A group runs on one worker from start to end. At a barrier its threads are suspended in their

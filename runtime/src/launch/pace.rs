@@ -1,10 +1,14 @@
 //! Whether a run begins on the calling thread alone or on all threads.
 //!
 //! Waking a thread takes 20 to 60 µs, and sometimes much longer, so short runs stay on one thread. Threads that write the same lines of the cache
-//! hold each other up, however long a run takes. A run that begins alone and goes on on all threads tells: groups ended faster or more slowly
-//! after that. As the first groups may also have had less to do, the run after one that got much slower is alone, and their times are compared. As
-//! the machine may also have done something else, that has to happen several times. What was found holds for the runs after it, for more of them
-//! each time that it is confirmed.
+//! hold each other up, however long a run takes.
+//!
+//! * A run begins alone, and goes on on all threads if it takes long. Runs after one that went on are shared from their start: four, and twice as
+//!   many each time that the next one goes on as well.
+//! * Runs that ended alone are compared with the last one that was shared. Now and then one is shared for that.
+//! * If groups ended much more slowly on all threads than on one, the next run stays alone, and its time is compared: the first groups may also
+//!   have had less to do. If that happens three times, as the machine may also have done something else, the runs after it stay alone: four, and
+//!   more each time.
 
 use std::time::Duration;
 
@@ -14,7 +18,7 @@ const SHORT: Duration = Duration::from_micros(40);
 /// What all threads take at least to tell that they hold each other up: in less, most of it may be that they were woken.
 const LONG: Duration = Duration::from_micros(200);
 
-/// Runs after one that told something, the first time and at most.
+/// Runs for which it is taken for granted what one told, the first time and at most.
 const STREAK: [u32; 2] = [4, 64];
 
 /// A run that did not gain by all threads is tried on them again after so many.
@@ -61,9 +65,7 @@ pub(super) enum Did {
 /// What is known of the runs of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// False until the first run: code and memory are new to the processor then.
-    began: bool,
-    /// The time of the last run on all threads from its start.
+    /// The time of the last run on all threads from its start, as the first one is.
     shared: Option<Duration>,
     /// Runs since then that ended alone before they had to wake others.
     stayed: u32,
@@ -85,7 +87,7 @@ impl Pace {
     /// How the next run begins.
     pub(super) fn begin(&self) -> Begin {
         match (self.left, self.better_alone) {
-            _ if !self.began => Begin::Shared,
+            _ if self.shared.is_none() => Begin::Shared,
             _ if self.trial.is_some() => Begin::Alone(None),
             (0, _) if self.may_try => Begin::Alone(Some(SHORT)),
             (0, _) | (_, false) => Begin::Shared,
@@ -95,7 +97,6 @@ impl Pace {
 
     /// Takes account of a run; with `fine`, no group is much of it.
     pub(super) fn end(&mut self, did: Did, fine: bool) {
-        self.began = true;
         let time = match did {
             Did::Share(time) | Did::Stay(time) => time,
             Did::Spread([alone, shared]) => alone.time + shared.time,
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(pace.begin(), Begin::Alone(None));
     }
 
-    /// Runs on both sides of a shared one are compared with it, but for the first one after it.
+    /// With a shared run, but for the first one after it.
     #[test]
     fn runs_that_stay_are_compared() {
         let mut pace = Pace::default();
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
     }
 
-    /// For three times, with runs between them that are shared.
+    /// Unless it happens three times, with runs between them that are shared.
     #[test]
     fn what_the_machine_does_otherwise_is_not_believed() {
         let mut pace = Pace::default();
