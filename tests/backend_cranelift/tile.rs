@@ -8,7 +8,7 @@ use visa_runtime::abi::{Status, THREAD_DONE};
 use crate::rig::{Guarded, NONE, Rig, SPEED, function, install};
 use crate::threads::{whole_groups, word};
 
-/// A group of so many threads after it has run, with so many rows of local memory.
+/// Runs a group of `threads` threads with `rows` rows of local memory.
 fn ran(code: &CodeHandle, threads: usize, rows: usize) -> Rig {
     let mut rig = Rig::new(threads, 128);
     let slm = Guarded::of(&vec![0; 32 * rows]);

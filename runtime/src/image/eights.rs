@@ -66,6 +66,7 @@ pub(super) unsafe fn all_lanes(
     (lanes, enabled): (usize, u32),
     block: *mut u32,
 ) {
+    let eights = Eights::new(sampled);
     let row = lanes.next_multiple_of(4);
     let enabled = enabled & u32::MAX.checked_shr(32 - lanes as u32).unwrap_or(0);
     for first in (0..row).step_by(EIGHT) {
@@ -79,7 +80,7 @@ pub(super) unsafe fn all_lanes(
                 *at = _mm256_castsi256_ps(unsafe { numbers(block.add(k * row + first), half) });
             }
             // SAFETY: as promised.
-            texels = unsafe { Eights(sampled).sample(&at) };
+            texels = unsafe { eights.sample(&at) };
             if on != 0xFF {
                 let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
                 let all = _mm256_set1_epi32(on.cast_signed());
@@ -158,17 +159,31 @@ fn saturating(x: __m256) -> __m256i {
 }
 
 /// What samples eight lanes at a time.
-struct Eights<'a>(&'a Sampled<'a>);
+struct Eights<'a> {
+    sampled: &'a Sampled<'a>,
+    /// Whether all texels are aligned to what is read of them at once: four bytes, or less if texels are smaller.
+    aligned: bool,
+}
 
 impl<'a> Deref for Eights<'a> {
     type Target = Sampled<'a>;
 
     fn deref(&self) -> &Sampled<'a> {
-        self.0
+        self.sampled
     }
 }
 
-impl Eights<'_> {
+impl<'a> Eights<'a> {
+    fn new(sampled: &'a Sampled<'a>) -> Eights<'a> {
+        let pitches = sampled.image.pitch.iter().take(sampled.axes);
+        let places = pitches.fold(sampled.image.base.addr() as u64, |all, pitch| all | pitch);
+        let bytes = sampled.source.format.texel_bytes().min(4);
+        Eights {
+            sampled,
+            aligned: places.is_multiple_of(bytes.into()),
+        }
+    }
+
     /// The texels at coordinates.
     ///
     /// # Safety
@@ -362,7 +377,7 @@ impl Eights<'_> {
             let at = offset[lane] as usize;
             self.image.base.wrapping_add(at + first)
         };
-        let [a, b, c, d, e, f, g, h] = if self.source.aligned {
+        let [a, b, c, d, e, f, g, h] = if self.aligned {
             // SAFETY: in a texel of the image, and aligned.
             [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| unsafe { load_aligned::<BYTES>(place(lane)) })
         } else {

@@ -16,24 +16,11 @@ pub(super) type Texels = [Row<u32>; 4];
 
 /// An image as texels are read from it.
 pub(super) struct Source<'a> {
-    image: &'a Image,
+    pub(super) image: &'a Image,
     pub(super) format: ImageFormat,
-    /// Whether all texels are aligned to what is read of them at once: four bytes, or less if texels are smaller.
-    pub(super) aligned: bool,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(image: &'a Image, format: ImageFormat) -> Source<'a> {
-        let pitches = image.pitch.iter().take(image.axes as usize);
-        let places = pitches.fold(image.base.addr() as u64, |all, pitch| all | pitch);
-        let aligned = places.is_multiple_of(format.texel_bytes().min(4).into());
-        Source {
-            image,
-            format,
-            aligned,
-        }
-    }
-
+impl Source<'_> {
     /// Replaces the texels of lanes, for which all bits of `outside` are set, by the border.
     #[inline(always)]
     pub(super) fn border(&self, outside: &Row<u32>, texels: &mut Texels) {

@@ -108,7 +108,7 @@ pub(super) unsafe fn sample_in(
     let axes = image.axes as usize;
     let sampled = Sampled {
         image,
-        source: Source::new(image, format),
+        source: Source { image, format },
         axes,
         empty: image.extent.iter().take(axes).any(|&n| n == 0),
         clamped: sampler.address == Addressing::Edge as u32,

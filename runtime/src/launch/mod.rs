@@ -55,7 +55,7 @@ fn no_room() -> LaunchError {
     }
 }
 
-/// No group is much of a launch that has so many of them for each worker.
+/// With this many groups for each worker, one group is a small part of a launch.
 const FINE: u64 = 16;
 
 /// What a launch is given.

@@ -18,10 +18,10 @@ const SHORT: Duration = Duration::from_micros(40);
 /// What all threads take at least to tell that they hold each other up: in less, most of it may be that they were woken.
 const LONG: Duration = Duration::from_micros(200);
 
-/// Runs for which it is taken for granted what one told, the first time and at most.
+/// How many runs follow what one told, the first time and at most.
 const STREAK: [u32; 2] = [4, 64];
 
-/// A run that did not gain by all threads is tried on them again after so many.
+/// After this many runs that ended alone, one is shared, so that they are compared with it.
 const OFTEN: u32 = 64;
 
 /// How often in a row threads are found to hold each other up before it is believed.
@@ -69,57 +69,69 @@ pub(super) struct Pace {
     shared: Option<Duration>,
     /// Runs since then that ended alone before they had to wake others.
     stayed: u32,
-    /// Whether a run may begin alone to see what is better: no group is much of it, or the last one was short.
+    /// Whether a run may begin alone to show what is better: one group is a small part of it, or the last run was short.
     may_try: bool,
-    /// The time of the last run, if the next one shows whether it would have taken less alone.
-    trial: Option<Duration>,
+    /// What the next runs do.
+    next: Next,
+    /// What runs did last because one told it, and how many.
+    streak: Option<(Way, u32)>,
     /// How often in a row a run took less alone.
     votes: u32,
-    /// Whether runs are better off alone, however long they take.
-    better_alone: bool,
-    /// Runs for which that is taken for granted.
-    left: u32,
-    /// How many these were.
-    streak: u32,
+}
+
+/// Where runs are better off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Shared,
+    Alone,
+}
+
+/// What the next runs do.
+#[derive(Clone, Copy, Debug, Default)]
+enum Next {
+    /// Begin alone, and show what is better.
+    #[default]
+    Try,
+    /// Go this way, so many of them.
+    Go(Way, u32),
+    /// Stay alone, to be compared with the time of the last run.
+    Compare(Duration),
 }
 
 impl Pace {
     /// How the next run begins.
     pub(super) fn begin(&self) -> Begin {
-        match (self.left, self.better_alone) {
+        match self.next {
             _ if self.shared.is_none() => Begin::Shared,
-            _ if self.trial.is_some() => Begin::Alone(None),
-            (0, _) if self.may_try => Begin::Alone(Some(SHORT)),
-            (0, _) | (_, false) => Begin::Shared,
-            (_, true) => Begin::Alone(None),
+            Next::Try if self.may_try => Begin::Alone(Some(SHORT)),
+            Next::Try | Next::Go(Way::Shared, _) => Begin::Shared,
+            Next::Go(Way::Alone, _) | Next::Compare(_) => Begin::Alone(None),
         }
     }
 
-    /// Takes account of a run; with `fine`, no group is much of it.
+    /// Takes account of a run; with `fine`, one group is a small part of it.
     pub(super) fn end(&mut self, did: Did, fine: bool) {
         let time = match did {
             Did::Share(time) | Did::Stay(time) => time,
             Did::Spread([alone, shared]) => alone.time + shared.time,
         };
         self.may_try = fine || time < 2 * SHORT;
-        match did {
-            Did::Share(_) => {
+        match (did, self.next) {
+            (Did::Share(_), next) => {
                 (self.shared, self.stayed) = (Some(time), 0);
-                self.left = match time < SHORT / 2 {
-                    true => 0,
-                    false => self.left.saturating_sub(1),
+                self.next = match next {
+                    Next::Go(..) if time < SHORT / 2 => Next::Try,
+                    next => next.after_one(),
                 };
             }
-            Did::Stay(_) => match (self.trial.take(), self.left) {
-                (Some(shared), _) => self.tried(time < shared * 3 / 4),
-                (None, 0) => self.stayed(time),
-                (None, _) => self.left -= 1,
-            },
-            Did::Spread([alone, shared]) => {
+            (Did::Stay(_), Next::Compare(shared)) => self.compared(time < shared * 3 / 4),
+            (Did::Stay(_), Next::Try) => self.stayed(time),
+            (Did::Stay(_), next) => self.next = next.after_one(),
+            (Did::Spread([alone, shared]), _) => {
                 let held_up = fine && shared.time > LONG && shared.speed(alone) < 0.6;
                 match held_up {
-                    true => self.trial = Some(time),
-                    false => self.tried(false),
+                    true => self.next = Next::Compare(time),
+                    false => self.compared(false),
                 }
             }
         }
@@ -134,35 +146,47 @@ impl Pace {
         let gains = self.shared.is_some_and(|shared| shared < time * 9 / 10);
         let worth = time > SHORT / 2;
         if worth && gains {
-            return self.learn(false);
+            return self.go(Way::Shared);
         }
-        self.streak = 0;
+        self.streak = None;
         if worth && self.stayed > OFTEN {
-            (self.better_alone, self.left) = (false, 1);
+            self.next = Next::Go(Way::Shared, 1);
         }
     }
 
     /// All threads took longer than one, or not.
-    fn tried(&mut self, held_up: bool) {
+    fn compared(&mut self, held_up: bool) {
         self.votes = match held_up {
             true => self.votes.saturating_add(1),
             false => 0,
         };
-        let better_alone = self.votes >= VOTES;
-        if held_up && !better_alone {
-            self.streak = 0;
+        if held_up && self.votes < VOTES {
+            self.streak = None;
         }
-        self.learn(better_alone);
+        self.go(match self.votes >= VOTES {
+            true => Way::Alone,
+            false => Way::Shared,
+        });
     }
 
-    /// So the next runs begin.
-    fn learn(&mut self, better_alone: bool) {
-        let confirmed = self.streak != 0 && self.better_alone == better_alone;
-        self.streak = match confirmed {
-            true => STREAK[1].min(2 * self.streak),
-            false => STREAK[0],
+    /// Sends the next runs this way: more of them if those before were sent there, too.
+    fn go(&mut self, way: Way) {
+        let runs = match self.streak {
+            Some((before, runs)) if before == way => STREAK[1].min(2 * runs),
+            _ => STREAK[0],
         };
-        (self.better_alone, self.left) = (better_alone, self.streak);
+        (self.streak, self.next) = (Some((way, runs)), Next::Go(way, runs));
+    }
+}
+
+impl Next {
+    /// The same after one of the runs.
+    fn after_one(self) -> Next {
+        match self {
+            Next::Go(_, 0 | 1) => Next::Try,
+            Next::Go(way, runs) => Next::Go(way, runs - 1),
+            other => other,
+        }
     }
 }
 
@@ -174,8 +198,8 @@ mod tests {
         Duration::from_micros(time)
     }
 
-    /// How many of the last half of 200 runs began in each of the ways: shared, alone for a time, alone. Runs take so many microseconds on one
-    /// thread and on all.
+    /// Makes 200 runs, which take `alone` microseconds on one thread and `all` on all threads. Counts how the last 100 began: shared, alone for
+    /// a time, alone to the end.
     fn begins(pace: &mut Pace, [alone, all]: [u64; 2], groups: u64) -> [u32; 3] {
         let mut counts = [0; 3];
         for run in 0..200 {
@@ -283,7 +307,7 @@ mod tests {
         assert_eq!(pace.begin(), Begin::Alone(None));
     }
 
-    /// With a shared run, but for the first one after it.
+    /// A run that ended alone is compared with the last shared one, unless it follows it directly.
     #[test]
     fn runs_that_stay_are_compared() {
         let mut pace = Pace::default();
@@ -312,7 +336,7 @@ mod tests {
         assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
     }
 
-    /// Unless it happens three times, with runs between them that are shared.
+    /// A run that takes less alone changes something only after three of them in a row.
     #[test]
     fn what_the_machine_does_otherwise_is_not_believed() {
         let mut pace = Pace::default();

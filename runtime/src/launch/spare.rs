@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub groups: Groups,
-    /// How long runs take on several threads.
+    /// How runs on several threads begin.
     pace: Mutex<Pace>,
     /// States of launches that do not run now.
     idle: Mutex<Vec<RunState>>,
@@ -48,7 +48,7 @@ impl Shared {
         pace.map_or(Begin::Shared, |pace| pace.begin())
     }
 
-    /// A run is over; with `fine`, no group is much of it.
+    /// A run is over; with `fine`, one group is a small part of it.
     pub(super) fn end(&self, did: Did, fine: bool) {
         if let Ok(mut pace) = self.pace.try_lock() {
             pace.end(did, fine);

@@ -18,6 +18,8 @@ use crate::ssa::{self, BinOp, Lane, Ty};
 pub(super) enum MaskRepr {
     /// A constant.
     Const(u64),
+    /// The same `i8`, 0 or 1, in every lane.
+    Same(V),
     /// `i32` bits.
     Bits(V),
     /// Lane width in bytes and the pieces.
@@ -60,16 +62,8 @@ impl CraneliftEmitter<'_> {
             return bits;
         }
         let lanes = self.ty(v).lanes;
-        let bits = match self.same_bit(v) {
-            Some(bit) => {
-                let bit = self.scalar(bit);
-                self.same_bits(bit, lanes)
-            }
-            None => {
-                let mask = self.mask(v);
-                self.repr_bits(&mask, lanes)
-            }
-        };
+        let mask = self.mask(v);
+        let bits = self.repr_bits(&mask, lanes);
         self.cache.keep_bits(v, bits);
         bits
     }
@@ -80,16 +74,8 @@ impl CraneliftEmitter<'_> {
             return pieces.to_vec();
         }
         let lanes = self.ty(v).lanes;
-        let pieces = match self.same_bit(v) {
-            Some(bit) => {
-                let bit = self.scalar(bit);
-                self.same_vec(bit, lanes, width)
-            }
-            None => {
-                let mask = self.mask(v);
-                self.repr_vec(&mask, lanes, width)
-            }
-        };
+        let mask = self.mask(v);
+        let pieces = self.repr_vec(&mask, lanes, width);
         self.cache.keep_vector(v, width, &pieces);
         pieces
     }
@@ -98,6 +84,7 @@ impl CraneliftEmitter<'_> {
     pub(super) fn repr_bits(&mut self, mask: &MaskRepr, lanes: u16) -> V {
         match mask {
             MaskRepr::Const(bits) => self.iconst(types::I32, *bits),
+            MaskRepr::Same(bit) => self.same_bits(*bit, lanes),
             MaskRepr::Bits(v) => *v,
             MaskRepr::Vec(width, pieces) => self.vec_to_bits(*width, pieces, lanes),
         }
@@ -107,17 +94,9 @@ impl CraneliftEmitter<'_> {
     pub(super) fn repr_vec(&mut self, mask: &MaskRepr, lanes: u16, width: u32) -> Vec<V> {
         match mask {
             MaskRepr::Const(bits) => self.const_vec(*bits, lanes, width),
+            MaskRepr::Same(bit) => self.same_vec(*bit, lanes, width),
             MaskRepr::Bits(v) => self.bits_to_vec(*v, lanes, width),
             MaskRepr::Vec(have, pieces) => self.mask_rewidth(pieces.clone(), *have, width, lanes),
-        }
-    }
-
-    /// A mask of which every lane is the same bit, in the form that its readers want.
-    pub(super) fn same_mask(&mut self, out: ssa::Value, bit: V) -> MaskRepr {
-        let lanes = self.ty(out).lanes;
-        match self.plan.form(out) {
-            Form::Bits => MaskRepr::Bits(self.same_bits(bit, lanes)),
-            Form::Vec(width) => MaskRepr::Vec(width, self.same_vec(bit, lanes, width)),
         }
     }
 
@@ -134,11 +113,6 @@ impl CraneliftEmitter<'_> {
         let spread = self.ins().ineg(wide);
         let piece = self.ins().splat(piece_type(lane), spread);
         vec![piece; pieces_for(lanes, width)]
-    }
-
-    /// The bit that every lane of a mask is, when that is plain and at hand.
-    fn same_bit(&self, v: ssa::Value) -> Option<ssa::Value> {
-        self.splat_of(v).filter(|&bit| bit != v)
     }
 
     fn const_vec(&mut self, bits: u64, lanes: u16, width: u32) -> Vec<V> {
@@ -397,7 +371,8 @@ impl CraneliftEmitter<'_> {
 
     /// True for masks that cost the same in every form.
     fn any_form(&self, v: ssa::Value) -> bool {
-        self.mask_const(v).is_some() || self.same_bit(v).is_some()
+        let same = || matches!(self.vals[v.0 as usize], Val::Mask(MaskRepr::Same(_)));
+        self.mask_const(v).is_some() || same()
     }
 
     /// Form to compute a logic operation in: what all operands have already, else the plan's.
@@ -412,7 +387,6 @@ impl CraneliftEmitter<'_> {
         let free = |form: Form| operands.iter().all(|&v| self.any_form(v) || has(v, form));
         let natural = operands
             .iter()
-            .filter(|&&v| !self.any_form(v))
             .find_map(|v| match &self.vals[v.0 as usize] {
                 Val::Mask(MaskRepr::Vec(w, _)) => Some(Form::Vec(*w)),
                 Val::Mask(MaskRepr::Bits(_)) => Some(Form::Bits),

@@ -278,8 +278,7 @@ impl CraneliftEmitter<'_> {
             return self.bind(out, vec![v]);
         }
         if ty.lane == Lane::I1 {
-            let mask = self.same_mask(out, v);
-            return self.bind_mask(out, mask);
+            return self.bind_mask(out, MaskRepr::Same(v));
         }
         let piece = self.ins().splat(super::value::piece_type(ty.lane), v);
         self.bind(out, vec![piece; super::value::piece_count(ty)]);
