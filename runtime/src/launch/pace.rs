@@ -343,10 +343,16 @@ mod tests {
         for time in 0..3 {
             assert!(shared(&mut pace) <= 4, "{time}");
             pace.end(Did::Spread([part(8, 40), part(56, 1000)]), true);
+            // That of another thread, which began before.
+            pace.end(Did::Share(us(1000)), true);
             assert_eq!(pace.begin(), Begin::Alone(None));
             pace.end(Did::Stay(us(300)), true);
         }
-        assert_eq!(pace.begin(), Begin::Alone(None));
+        for _ in 0..4 {
+            assert_eq!(pace.begin(), Begin::Alone(None));
+            pace.end(Did::Stay(us(300)), true);
+        }
+        assert_eq!(pace.begin(), Begin::Alone(Some(SHORT)));
         let mut pace = Pace::default();
         for _ in 0..9 {
             shared(&mut pace);
