@@ -10,7 +10,6 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::thread::{CpuSet, sched_setaffinity};
 use visa_bench_cases::client::{Client, Loaded, difference};
 use visa_bench_cases::{Case, cases_in};
 
@@ -30,11 +29,7 @@ fn ours(name: &str) -> bool {
 /// Serves a contender until its input ends: `load PATH`, `check PATH` (writes results there), and `time N`.
 pub fn serve(name: &str, dir: &Path, threads: usize) -> Result<(), String> {
     if threads == 1 {
-        let mut only = CpuSet::new();
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        only.set(processors - 1);
-        // If that fails, the measurement is only less exact.
-        let _ = sched_setaffinity(None, &only);
+        crate::worker::pin();
     }
     let platform = match name {
         "PoCL" => "Portable Computing Language",

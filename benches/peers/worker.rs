@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use libloading::Library;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use visa_jit::backend::BackendKind;
 use visa_jit::{Arg, Engine, EngineOptions, Launch, Prepared};
 use visa_runtime::Buffer;
@@ -43,6 +44,9 @@ enum Contender {
 
 /// Serves a contender until its input ends.
 pub fn serve(name: &str, threads: usize, device: &str) {
+    if threads == 1 {
+        pin();
+    }
     let contender = Contender::new(name, threads, device);
     let mut loaded: Option<(usize, Box<dyn Loaded>)> = None;
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -57,6 +61,18 @@ pub fn serve(name: &str, threads: usize, device: &str) {
         println!("{text}");
         let _ = std::io::stdout().flush();
     }
+}
+
+/// Keeps this process, and the threads that it will start, on the last processor that it may use.
+pub fn pin() {
+    let last = |all: CpuSet| (0..CpuSet::MAX_CPU).rfind(|n| all.is_set(*n));
+    let Some(processor) = sched_getaffinity(None).ok().and_then(last) else {
+        return;
+    };
+    let mut only = CpuSet::new();
+    only.set(processor);
+    // If that fails, the measurement is only less exact.
+    let _ = sched_setaffinity(None, &only);
 }
 
 fn obey(
