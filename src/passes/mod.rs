@@ -25,6 +25,7 @@ mod if_convert;
 mod inductions;
 mod interleave;
 mod join_stores;
+mod logarithms;
 mod masks;
 mod merge_splits;
 mod one_lane;

@@ -6,8 +6,8 @@ use super::merge_splits::{self, MergeSplits};
 use super::{
     accumulators, cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce,
     division, divisors, dot_products, exponents, fold, gvn, half_calls, if_convert, inductions,
-    interleave, join_stores, masks, one_lane, registers, row_split, shape, strip_mine, strip_start,
-    suspend, uniform, vector_combine,
+    interleave, join_stores, logarithms, masks, one_lane, registers, row_split, shape, strip_mine,
+    strip_start, suspend, uniform, vector_combine,
 };
 use crate::schedule::Vectors;
 use crate::ssa::{Function, VerifyError, verify};
@@ -44,6 +44,7 @@ pub const PASSES: &[(&str, Pass)] = &[
         merge_splits::run(f, options.merge_splits)
     }),
     ("usual-divisors", |f, _| divisors::run(f)),
+    ("usual-logarithms", |f, _| logarithms::run(f)),
     ("strip-start", |f, options| match options.checks() {
         true => 0,
         false => strip_start::run(f, options.always_strip),
@@ -112,6 +113,7 @@ pub const ORDER: &[&str] = &[
     "cfg",
     "merge-splits",
     "usual-divisors",
+    "usual-logarithms",
     "strip-start",
     "split-rows",
     "exponents",
@@ -158,6 +160,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("inductions", &["fold", "gvn", "dce"]),
     ("scalar-tails", &["fold", "cfg", "gvn", "fold", "dce"]),
     ("usual-divisors", &["dce", "gvn"]),
+    ("usual-logarithms", &["fold", "dce", "gvn"]),
     ("strip-start", &["fold", "cfg", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];

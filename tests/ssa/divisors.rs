@@ -1,11 +1,10 @@
 //! Divisions without code for unusual divisors are those with it, for every kind of divisor.
 
-use std::fmt::Write;
-
-use visa_jit::passes::{PassOptions, optimize, run_pass};
-use visa_jit::ssa::eval::{Bytes, Inputs, Outcome, Thread, run};
-use visa_jit::ssa::{Function, parse};
+use visa_jit::passes::{PassOptions, optimize};
+use visa_jit::ssa::Function;
 use visa_test_common::{Rng, share};
+
+use crate::writer::{Text, changed, results};
 
 const PASS: &str = "usual-divisors";
 /// Vectors of a function's inputs.
@@ -30,44 +29,7 @@ const WRITTEN: Form = Form {
     one: 1.0,
 };
 
-struct Text {
-    out: String,
-    lanes: usize,
-    next: usize,
-}
-
 impl Text {
-    fn new(lanes: usize) -> Text {
-        let out = format!("function \"f\" simd {lanes} frame 1024\n\nbb0:\n");
-        Text {
-            out,
-            lanes,
-            next: 0,
-        }
-    }
-
-    fn line(&mut self, lane: &str, what: &str) -> String {
-        let ty = match self.lanes {
-            1 => lane.to_owned(),
-            n => format!("<{n} x {lane}>"),
-        };
-        let name = format!("%{}", self.next);
-        self.next += 1;
-        let _ = writeln!(self.out, "  {name}: {ty} = {what}");
-        name
-    }
-
-    fn number(&mut self, lane: &str, n: impl std::fmt::Debug) -> String {
-        match self.lanes {
-            1 => self.line(lane, &format!("const {n:?}")),
-            _ => self.line(lane, &format!("vconst [{n:?} ...]")),
-        }
-    }
-
-    fn float(&mut self, bits: u32) -> String {
-        self.number("f32", f32::from_bits(bits))
-    }
-
     fn division(&mut self, a: &str, b: &str, form: Form) -> String {
         let bits = self.line("i32", &format!("bitcast {b}"));
         let exponents = self.number("i32", 0x7f80_0000);
@@ -94,28 +56,11 @@ impl Text {
         let chosen = self.float(form.one.to_bits());
         self.line("f32", &format!("select {both}, {chosen}, {quotient}"))
     }
-
-    fn inputs(&mut self) -> Vec<String> {
-        let bytes = 4 * self.lanes;
-        let vectors = (0..INPUTS).map(|n| format!("input.payload[{}]", n * bytes));
-        let vectors: Vec<String> = vectors.collect();
-        vectors.iter().map(|what| self.line("f32", what)).collect()
-    }
-
-    /// Ends with these values in the frame.
-    fn function(mut self, values: &[String]) -> Function {
-        for (n, v) in values.iter().enumerate() {
-            let at = n * 4 * self.lanes;
-            let _ = writeln!(self.out, "  framestore[{at}] {v}");
-        }
-        self.out.push_str("  return\n");
-        parse(&self.out).unwrap_or_else(|e| panic!("{e}\n{}", self.out))
-    }
 }
 
 fn one_division(lanes: usize, convert: Option<&str>, form: Form) -> Function {
     let mut t = Text::new(lanes);
-    let inputs = t.inputs();
+    let inputs = t.inputs(INPUTS);
     let b = match convert {
         Some(op) => {
             let bits = t.line("i32", &format!("bitcast {}", inputs[1]));
@@ -132,7 +77,7 @@ fn random_function(seed: u64) -> (Function, usize) {
     let mut rng = Rng::new(seed);
     let lanes = *rng.pick(&[1, 8, 16, 32]);
     let mut t = Text::new(lanes);
-    let mut values = t.inputs();
+    let mut values = t.inputs(INPUTS);
     let (count, mut made) = (1 + rng.below(4), Vec::new());
     for _ in 0..count {
         let [a, mut b] = [(); 2].map(|()| rng.pick(&values).clone());
@@ -184,36 +129,15 @@ fn payload(rng: &mut Rng, lanes: usize) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
-fn results(f: &Function, payload: &[u8]) -> Vec<u8> {
-    let inputs = Inputs {
-        payload: payload.to_vec(),
-        dispatch_mask: u32::MAX,
-        ..Inputs::default()
-    };
-    let mut thread = Thread::new(f);
-    let outcome = run(f, &inputs, &mut thread, &mut Bytes::default(), 1000);
-    assert_eq!(outcome, Outcome::Done);
-    thread.frame
-}
-
-fn changed(f: &Function) -> Option<Function> {
-    let mut g = f.clone();
-    assert!(run_pass(&mut g, PASS) && run_pass(&mut g, "dce"));
-    let mut same = f.clone();
-    assert!(run_pass(&mut same, "dce"));
-    visa_jit::ssa::verify(&g).unwrap_or_else(|e| panic!("{}\n{g}", e[0]));
-    (g != same).then_some(g)
-}
-
 #[test]
 fn unusual_divisors_have_code_of_their_own() {
     for lanes in [1, 16, 32] {
-        let f = changed(&one_division(lanes, None, WRITTEN)).unwrap();
+        let f = changed(PASS, &one_division(lanes, None, WRITTEN)).unwrap();
         let text = f.to_string();
         assert_eq!(f.order.len(), 3, "{text}");
         assert_eq!(text.contains("maskany"), lanes > 1, "{text}");
         for convert in ["sitof", "uitof"] {
-            let f = changed(&one_division(lanes, Some(convert), WRITTEN)).unwrap();
+            let f = changed(PASS, &one_division(lanes, Some(convert), WRITTEN)).unwrap();
             assert_eq!(f.order.len(), 1, "{f}");
             assert_eq!(f.to_string().matches("fmul").count(), 1, "{f}");
         }
@@ -245,7 +169,7 @@ fn what_is_no_such_division_stays() {
         },
     ];
     for form in near {
-        assert!(changed(&one_division(16, None, form)).is_none());
+        assert!(changed(PASS, &one_division(16, None, form)).is_none());
     }
 }
 
@@ -254,7 +178,7 @@ fn every_divisor_has_the_same_quotient() {
     let (mut rng, mut seen) = (Rng::new(5), [0; 2]);
     for seed in 0..share(4000, 8) {
         let (f, divisions) = random_function(seed);
-        let g = changed(&f).unwrap_or_else(|| panic!("{f}"));
+        let g = changed(PASS, &f).unwrap_or_else(|| panic!("{f}"));
         let mut h = f.clone();
         let stats = optimize(&mut h, &PassOptions::default()).unwrap();
         let all: usize = stats

@@ -78,13 +78,14 @@ fn optimised_functions_keep_the_meaning() {
 }
 
 /// Passes that have random functions of their own.
-const OWN_TESTS: [&str; 6] = [
+const OWN_TESTS: [&str; 7] = [
     "strip-mine",
     "strip-start",
     "scalar-tails",
     "accumulators",
     "exponents",
     "usual-divisors",
+    "usual-logarithms",
 ];
 
 /// But [`OWN_TESTS`]: their loops carry many values or sums, or load for some lanes only. Or, like
