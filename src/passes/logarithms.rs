@@ -74,11 +74,10 @@ fn found(f: &Function, dom: &DomTree, x: Block) -> Option<Found> {
     let t = only(x).filter(|_| f.block(x).params.is_empty())?;
     let (any, then, other) = branch(f, t)?;
     let mask = mask_of(f, any, &Op::MaskAny)?;
-    // Whether another block needs what is made in `T` or `X`, which the copy goes around.
-    let alone = only(end.block).is_none() && other.block == end.block && then.block == x;
+    let meets = other.block == end.block && then.block == x;
     let empty = f.block(t).insts.iter().all(|&i| f.inst(i).results == [any]);
     let acts = |&i: &Inst| f.inst(i).op.has_effect();
-    if !alone || !empty || f.block(x).insts.iter().any(acts) || used_elsewhere(f, t, x) {
+    if !meets || !empty || f.block(x).insts.iter().any(acts) || used_elsewhere(f, t, x) {
         return None;
     }
     let scaled = scaled(f, x);
@@ -116,7 +115,7 @@ fn mask_of(f: &Function, v: Value, op: &Op) -> Option<Value> {
     Some(data.args[0])
 }
 
-/// Whether a block needs parameters of `t`, or the test in it, apart from `t` and `x`.
+/// Whether another block than `t` and `x` needs parameters of `t`, or the test in it, which the copy goes around.
 fn used_elsewhere(f: &Function, t: Block, x: Block) -> bool {
     let results = f.block(t).insts.iter().flat_map(|&i| &f.inst(i).results);
     let made: Vec<Value> = f.block(t).params.iter().chain(results).copied().collect();

@@ -34,6 +34,14 @@ enum Near {
     Later,
     /// The block of the logarithm has an effect.
     Effect,
+    /// A bit of the magnitude is missing.
+    Magnitude,
+    /// The first test is of another mask.
+    First,
+    /// Lanes without a logarithm go elsewhere.
+    Apart,
+    /// All lanes have something else to do.
+    Swapped,
 }
 
 const WRITTEN: Form = Form {
@@ -46,12 +54,16 @@ const WRITTEN: Form = Form {
     near: Near::Nothing,
 };
 
-fn magnitude(t: &mut Text, x: &str, absolute: bool) -> String {
-    if absolute {
+fn magnitude(t: &mut Text, x: &str, form: Form) -> String {
+    if form.absolute {
         return t.line("f32", &format!("fabs {x}"));
     }
     let bits = t.line("i32", &format!("bitcast {x}"));
-    let kept = t.number("i32", 0x7fff_ffff);
+    let kept = match form.near {
+        Near::Magnitude => 0x7fff_fffe,
+        _ => 0x7fff_ffff,
+    };
+    let kept = t.number("i32", kept);
     let bits = t.line("i32", &format!("and {bits}, {kept}"));
     t.line("f32", &format!("bitcast {bits}"))
 }
@@ -59,7 +71,7 @@ fn magnitude(t: &mut Text, x: &str, absolute: bool) -> String {
 /// The mask of one vector of arguments.
 fn test(t: &mut Text, x: &str, form: Form) -> String {
     let (above, below) = (t.float(form.above.to_bits()), t.float(form.below.to_bits()));
-    let magnitude = magnitude(t, x, form.absolute);
+    let magnitude = magnitude(t, x, form);
     let finite = t.line("i1", &format!("fcmp.lt {magnitude}, {below}"));
     let positive = t.line("i1", &format!("fcmp.gt {x}, {above}"));
     let both = t.line("i1", &format!("and {finite}, {positive}"));
@@ -102,9 +114,17 @@ fn function(lanes: usize, form: Form) -> Function {
         let what = format!("shuffle[{}] {a}, {b}", order.join(", "));
         mask = t.typed(&format!("<{all} x i1>"), &what);
     }
-    let every = t.typed("i1", &format!("maskall {mask}"));
+    let first = match form.near {
+        Near::First => t.line("i1", &format!("fcmp.gt {w}, {none}")),
+        _ => mask.clone(),
+    };
+    let every = t.typed("i1", &format!("maskall {first}"));
     let nones = vec![none.as_str(); xs.len()].join(", ");
-    t.block(&format!("branch {every}, bb2({nones}), bb1"), "bb1", &[]);
+    let (mut then, mut otherwise) = (format!("bb2({nones})"), "bb1".to_owned());
+    if form.near == Near::Swapped {
+        std::mem::swap(&mut then, &mut otherwise);
+    }
+    t.block(&format!("branch {every}, {then}, {otherwise}"), "bb1", &[]);
     let other = |x: &String| t.line("f32", &format!("fadd {x}, {w}"));
     let others: Vec<String> = xs.iter().map(other).collect();
     let params = t.block(
@@ -114,7 +134,11 @@ fn function(lanes: usize, form: Form) -> Function {
     );
     let any = t.typed("i1", &format!("maskany {mask}"));
     let given = params.join(", ");
-    t.block(&format!("branch {any}, bb3, bb4({given})"), "bb3", &[]);
+    let others = match form.near {
+        Near::Apart => "bb5",
+        _ => "bb4",
+    };
+    t.block(&format!("branch {any}, bb3, {others}({given})"), "bb3", &[]);
     if form.near == Near::Effect {
         t.effect(&format!("framestore[512] {w}"));
     }
@@ -123,11 +147,13 @@ fn function(lanes: usize, form: Form) -> Function {
         let log = logarithm(&mut t, x, w, form);
         chosen.push(t.line("f32", &format!("select {mask}, {log}, {param}")));
     }
-    let mut ends = t.block(
-        &format!("jump bb4({})", chosen.join(", ")),
-        "bb4",
-        &vec!["f32"; xs.len()],
-    );
+    let types = vec!["f32"; xs.len()];
+    let mut end = format!("jump bb4({})", chosen.join(", "));
+    if form.near == Near::Apart {
+        t.block(&end, "bb5", &types);
+        end = "return".to_owned();
+    }
+    let mut ends = t.block(&end, "bb4", &types);
     ends.push(t.line("f32", &format!("select {}, {w}, {}", masks[0], ends[0])));
     if form.near == Near::Later {
         ends.push(params[0].clone());
@@ -204,6 +230,10 @@ fn what_is_no_such_logarithm_stays() {
         near(Near::Dispatch),
         near(Near::Later),
         near(Near::Effect),
+        near(Near::Magnitude),
+        near(Near::First),
+        near(Near::Apart),
+        near(Near::Swapped),
     ];
     for (n, form) in others.into_iter().enumerate() {
         assert!(changed(PASS, &function(16, form)).is_none(), "{n}");
