@@ -185,7 +185,8 @@ impl LlvmBackend {
         };
         let machine = match codegen {
             CodegenEffort::None => machine,
-            CodegenEffort::Speed => cpu.machine(OptimizationLevel::Default)?,
+            // The next level only adds a pass that orders instructions after register allocation: it takes time, and kernels gain nothing.
+            CodegenEffort::Speed => cpu.machine(OptimizationLevel::Less)?,
         };
         let running = step(NAME, "LLVM passes");
         run_passes(function, &module, &machine, opt)?;
