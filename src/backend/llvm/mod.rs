@@ -77,7 +77,7 @@ use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
     OptLevel, Order, StackUse, barrier_loop,
 };
-use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
+use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS, LLVM_REORDERED_BLOCK};
 use crate::schedule::Vectors;
 use crate::ssa::{Function, Remark};
 use crate::steps::step;
@@ -178,15 +178,21 @@ impl LlvmBackend {
                 .verify()
                 .map_err(|e| internal(function, e.to_string()))?;
         }
-        let note = size(function, func)?;
+        let Size {
+            note,
+            longest_block,
+        } = size(function, func)?;
         let (codegen, opt) = match note {
             Some(_) => (CodegenEffort::None, OptLevel::None),
             None => (options.tuning.codegen, options.tuning.opt),
         };
         let machine = match codegen {
             CodegenEffort::None => machine,
-            // The next level only adds a pass that orders instructions after register allocation: it takes time, and kernels gain nothing.
-            CodegenEffort::Speed => cpu.machine(OptimizationLevel::Less)?,
+            // They differ in the order of instructions after register allocation.
+            CodegenEffort::Speed if longest_block > LLVM_REORDERED_BLOCK => {
+                cpu.machine(OptimizationLevel::Less)?
+            }
+            CodegenEffort::Speed => cpu.machine(OptimizationLevel::Default)?,
         };
         let running = step(NAME, "LLVM passes");
         run_passes(function, &module, &machine, opt)?;
@@ -432,8 +438,15 @@ fn environment(what: impl Into<String>) -> BackendError {
     }
 }
 
-/// Why a function gets less effort than asked for, if it is that large.
-fn size(function: &Function, func: FunctionValue) -> Result<Option<String>, BackendError> {
+/// What the size of a function decides.
+struct Size {
+    /// Why it gets less effort than asked for, if it is that large.
+    note: Option<String>,
+    /// LLVM instructions of its longest block.
+    longest_block: usize,
+}
+
+fn size(function: &Function, func: FunctionValue) -> Result<Size, BackendError> {
     let (mut total, mut longest, mut length) = (0, 0, 0);
     for block in func.get_basic_block_iter() {
         let n = block.get_instructions().count();
@@ -457,7 +470,14 @@ fn size(function: &Function, func: FunctionValue) -> Result<Option<String>, Back
             )
         })
     };
-    Ok(over("the kernel", total, LLVM_FULL_INSTS).or(over("a block", longest, LLVM_FULL_BLOCK)))
+    Ok(Size {
+        note: over("the kernel", total, LLVM_FULL_INSTS).or(over(
+            "a block",
+            longest,
+            LLVM_FULL_BLOCK,
+        )),
+        longest_block: longest,
+    })
 }
 
 /// Runs LLVM's passes on a module. Its vectorisers stay off: what can be a vector is one, and they turn scalar loads into
