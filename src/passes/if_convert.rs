@@ -12,13 +12,18 @@
 use super::cfg;
 use super::edit::{unary, uniform_const};
 use crate::ssa::dom::DomTree;
-use crate::ssa::{BinOp, Block, BlockCall, Function, InstData, Op, Term, UnOp, Value, ValueDef};
+use crate::ssa::{
+    BinOp, Block, BlockCall, FCond, Function, InstData, Lane, Op, Term, UnOp, Value, ValueDef,
+};
 
 /// Longest block that is executed under an empty mask, in instructions.
 const MAX_INSTS: usize = 200;
 
 /// Most operations of a block that is not worth a branch. Of 8 to 12, 16 and 24, this was the best number with LLVM.
 const MAX_SHORT: usize = 10;
+
+/// Expansions of sines and the like have code for numbers that are larger than this one, which is executed seldom.
+const LARGE: f32 = 1000.0;
 
 /// How far chains of selects and conjunctions are followed.
 const DEPTH: usize = 8;
@@ -28,12 +33,15 @@ const ROUNDS: usize = 8;
 
 /// Runs the pass `if-convert`.
 pub(super) fn run(f: &mut Function) -> usize {
-    converted(f, &|f, b| f.block(b).insts.len() <= MAX_INSTS)
+    converted(f, &|f, b, _| f.block(b).insts.len() <= MAX_INSTS)
 }
 
 /// Runs the pass `short-branches`: only blocks of a few cheap operations.
 pub(super) fn run_short(f: &mut Function) -> usize {
-    converted(f, &|f, b| {
+    converted(f, &|f, b, mask| {
+        if is_of_large_numbers(f, mask, DEPTH) {
+            return false;
+        }
         let costs = f.block(b).insts.iter().map(|&i| cost(f, f.inst(i)));
         costs
             .sum::<Option<usize>>()
@@ -54,8 +62,29 @@ fn cost(f: &Function, data: &InstData) -> Option<usize> {
     }
 }
 
-/// Which blocks may be executed under an empty mask.
-type Fits<'a> = &'a dyn Fn(&Function, Block) -> bool;
+/// Whether a mask is of lanes whose numbers are above [`LARGE`].
+fn is_of_large_numbers(f: &Function, mask: Value, depth: usize) -> bool {
+    let Some(data) = f.def_inst(f.resolve(mask)).filter(|_| depth > 0) else {
+        return false;
+    };
+    let is_large = |v: Value| {
+        let v = f.resolve(v);
+        let bits = uniform_const(f, v).filter(|_| f.ty(v).lane == Lane::F32);
+        bits.is_some_and(|bits| f32::from_bits(bits as u32) >= LARGE)
+    };
+    match (&data.op, data.args.as_slice()) {
+        (Op::Binary(BinOp::And), args) => {
+            let mut args = args.iter();
+            args.any(|&mask| is_of_large_numbers(f, mask, depth - 1))
+        }
+        (Op::FCmp(FCond::Gt | FCond::Ge), &[_, limit]) => is_large(limit),
+        (Op::FCmp(FCond::Lt | FCond::Le), &[limit, _]) => is_large(limit),
+        _ => false,
+    }
+}
+
+/// Which blocks may be executed under an empty mask, and that mask.
+type Fits<'a> = &'a dyn Fn(&Function, Block, Value) -> bool;
 
 fn converted(f: &mut Function, fits: Fits) -> usize {
     let mut changes = 0;
@@ -76,7 +105,9 @@ fn round(f: &mut Function, fits: Fits) -> usize {
     let mut changes = 0;
     let mut touched = vec![false; f.blocks.len()];
     for &b in dom.rpo() {
-        let Some((inner, join)) = skipped(f, &dom, b).filter(|&(inner, _)| fits(f, inner)) else {
+        let skipped = skipped(f, &dom, b);
+        let Some((inner, join, _)) = skipped.filter(|&(inner, _, mask)| fits(f, inner, mask))
+        else {
             continue;
         };
         // The tree speaks of what was there before.
@@ -97,8 +128,8 @@ fn round(f: &mut Function, fits: Fits) -> usize {
     changes
 }
 
-/// The block that the end of `b` jumps over when a mask is empty, and how it goes on after it.
-fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall)> {
+/// The block that the end of `b` jumps over when a mask is empty, how it goes on after it, and the mask.
+fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall, Value)> {
     let Term::Branch { cond, then, other } = &f.block(b).term else {
         return None;
     };
@@ -127,7 +158,7 @@ fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall)> 
         .all(|&i| check.has_no_effect(f.inst(i)));
     let mut handed = join.args.iter().zip(&other.args);
     let same = handed.all(|(&v, &old)| check.same(f.resolve(v), f.resolve(old), DEPTH));
-    (no_effect && same).then(|| (inner, join.clone()))
+    (no_effect && same).then(|| (inner, join.clone(), check.mask))
 }
 
 /// What holds when a mask has no lanes.
@@ -169,7 +200,7 @@ impl Check<'_> {
         if v == old {
             return true;
         }
-        let is_mask = self.f.ty(v).lane == crate::ssa::Lane::I1 && !self.f.ty(v).is_scalar();
+        let is_mask = self.f.ty(v).lane == Lane::I1 && !self.f.ty(v).is_scalar();
         if is_mask && self.empty(v, depth) && self.empty(old, depth) {
             return true;
         }

@@ -42,7 +42,7 @@ struct Found {
     t: Block,
     x: Block,
     mask: Value,
-    /// Arguments of logarithms, and the masks of those that are denormal.
+    /// Arguments of logarithms, at least one, and the masks of those that are denormal.
     scaled: Vec<(Value, Value)>,
 }
 
@@ -80,10 +80,13 @@ fn found(f: &Function, dom: &DomTree, x: Block) -> Option<Found> {
     if !meets || !empty || f.block(x).insts.iter().any(acts) || used_elsewhere(f, t, x) {
         return None;
     }
-    let scaled = scaled(f, x);
-    let tested = |x| scaled.iter().any(|&(y, _)| x == y);
-    let same = |&(y, _): &(Value, Value)| f.ty(y) == f.ty(scaled[0].0);
-    if scaled.is_empty() || !scaled.iter().all(same) || !is_test(f, mask, &tested) {
+    let tested = tested(f, mask)?;
+    // What is tested in `A` can be tested there once more.
+    let mut scaled = scaled(f, x);
+    scaled.retain(|(arg, _)| tested.contains(arg));
+    let known = |v: &Value| scaled.iter().any(|(arg, _)| arg == v);
+    let same = |v: &Value| f.ty(*v) == f.ty(tested[0]);
+    if !tested.iter().all(known) || !tested.iter().all(same) {
         return None;
     }
     let begins = |&a: &Block| {
@@ -164,20 +167,24 @@ fn number(f: &Function, v: Value) -> Option<f32> {
     Some(f32::from_bits(bits as u32))
 }
 
-/// Whether a mask is true wherever all of these values are positive and finite.
-fn is_test(f: &Function, mask: Value, tested: &impl Fn(Value) -> bool) -> bool {
-    let Some(data) = f.def_inst(mask) else {
-        return false;
-    };
+/// The values that are positive and finite where a mask is true, if that is all that it says.
+fn tested(f: &Function, mask: Value) -> Option<Vec<Value>> {
+    let data = f.def_inst(mask)?;
     let args = data.args.as_slice();
     match data.op {
-        Op::Binary(BinOp::And) | Op::Shuffle(_) => args.iter().all(|&m| is_test(f, m, tested)),
-        Op::FCmp(FCond::Gt) => tested(args[0]) && number(f, args[1]) == Some(0.0),
-        Op::FCmp(FCond::Lt) => {
-            let infinite = number(f, args[1]) == Some(f32::INFINITY);
-            infinite && magnitude_of(f, args[0]).is_some_and(tested)
+        Op::Binary(BinOp::And) | Op::Shuffle(_) => {
+            let each = args.iter().map(|&m| tested(f, m));
+            Some(each.collect::<Option<Vec<_>>>()?.concat())
         }
-        _ => false,
+        Op::FCmp(FCond::Gt) => {
+            let positive = number(f, args[1]) == Some(0.0);
+            positive.then(|| vec![args[0]])
+        }
+        Op::FCmp(FCond::Lt) => {
+            let finite = number(f, args[1]) == Some(f32::INFINITY);
+            magnitude_of(f, args[0]).filter(|_| finite).map(|v| vec![v])
+        }
+        _ => None,
     }
 }
 

@@ -21,6 +21,8 @@ struct Form {
     /// Smaller arguments are scaled by this.
     least: f32,
     factor: f32,
+    /// Another logarithm with the same code, of a sum that is not tested.
+    another: bool,
     near: Near,
 }
 
@@ -51,6 +53,7 @@ const WRITTEN: Form = Form {
     below: f32::INFINITY,
     least: f32::MIN_POSITIVE,
     factor: 8_388_608.0,
+    another: false,
     near: Near::Nothing,
 };
 
@@ -144,7 +147,12 @@ fn function(lanes: usize, form: Form) -> Function {
     }
     let mut chosen = Vec::new();
     for ((x, mask), param) in xs.iter().zip(&masks).zip(&params) {
-        let log = logarithm(&mut t, x, w, form);
+        let mut log = logarithm(&mut t, x, w, form);
+        if form.another {
+            let sum = t.line("f32", &format!("fadd {x}, {w}"));
+            let other = logarithm(&mut t, &sum, w, form);
+            log = t.line("f32", &format!("fadd {log}, {other}"));
+        }
         chosen.push(t.line("f32", &format!("select {mask}, {log}, {param}")));
     }
     let types = vec!["f32"; xs.len()];
@@ -248,6 +256,7 @@ fn every_argument_has_the_same_logarithm() {
         let form = Form {
             arguments: 1 + rng.below(2),
             absolute: rng.chance(50),
+            another: rng.chance(30),
             ..WRITTEN
         };
         let f = function(lanes, form);
