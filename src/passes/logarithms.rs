@@ -34,6 +34,9 @@ const MAGNITUDE: u64 = 0x7fff_ffff;
 /// Most blocks of a function that are copied, as each is code of its own.
 const MOST: usize = 16;
 
+/// How far the conjunctions and shuffles of a mask are followed: each step doubles what is looked at.
+const DEPTH: usize = 6;
+
 /// Where logarithms are computed.
 struct Found {
     a: Block,
@@ -80,7 +83,7 @@ fn found(f: &Function, dom: &DomTree, x: Block) -> Option<Found> {
     if !meets || !empty || f.block(x).insts.iter().any(acts) || used_elsewhere(f, t, x) {
         return None;
     }
-    let tested = tested(f, mask)?;
+    let tested = tested(f, mask, DEPTH)?;
     // What is tested in `A` can be tested there once more.
     let mut scaled = scaled(f, x);
     scaled.retain(|(arg, _)| tested.contains(arg));
@@ -168,12 +171,12 @@ fn number(f: &Function, v: Value) -> Option<f32> {
 }
 
 /// The values that are positive and finite where a mask is true, if that is all that it says.
-fn tested(f: &Function, mask: Value) -> Option<Vec<Value>> {
-    let data = f.def_inst(mask)?;
+fn tested(f: &Function, mask: Value, depth: usize) -> Option<Vec<Value>> {
+    let data = f.def_inst(mask).filter(|_| depth > 0)?;
     let args = data.args.as_slice();
     match data.op {
         Op::Binary(BinOp::And) | Op::Shuffle(_) => {
-            let each = args.iter().map(|&m| tested(f, m));
+            let each = args.iter().map(|&m| tested(f, m, depth - 1));
             Some(each.collect::<Option<Vec<_>>>()?.concat())
         }
         Op::FCmp(FCond::Gt) => {

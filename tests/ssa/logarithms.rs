@@ -44,6 +44,8 @@ enum Near {
     Apart,
     /// All lanes have something else to do.
     Swapped,
+    /// The mask has more conditions than can be looked at.
+    Deep,
 }
 
 const WRITTEN: Form = Form {
@@ -78,6 +80,14 @@ fn test(t: &mut Text, x: &str, form: Form) -> String {
     let finite = t.line("i1", &format!("fcmp.lt {magnitude}, {below}"));
     let positive = t.line("i1", &format!("fcmp.gt {x}, {above}"));
     let both = t.line("i1", &format!("and {finite}, {positive}"));
+    if form.near == Near::Deep {
+        let turned: Vec<String> = (0..t.lanes()).rev().map(|lane| lane.to_string()).collect();
+        return (0..60).fold(both, |mask, _| {
+            let other = format!("shuffle[{}] {mask}", turned.join(", "));
+            let other = t.line("i1", &other);
+            t.line("i1", &format!("and {mask}, {other}"))
+        });
+    }
     if form.near != Near::Dispatch {
         return both;
     }
@@ -242,6 +252,7 @@ fn what_is_no_such_logarithm_stays() {
         near(Near::First),
         near(Near::Apart),
         near(Near::Swapped),
+        near(Near::Deep),
     ];
     for (n, form) in others.into_iter().enumerate() {
         assert!(changed(PASS, &function(16, form)).is_none(), "{n}");

@@ -23,6 +23,11 @@ impl Text {
         }
     }
 
+    /// Lanes of each value.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
     fn name(&mut self) -> String {
         self.next += 1;
         format!("%{}", self.next - 1)
