@@ -60,8 +60,8 @@ pub const MAX_RECURSIVE_SUBS: usize = 64;
 pub const LLVM_FULL_INSTS: usize = 20_000;
 /// See [`LLVM_FULL_INSTS`].
 pub const LLVM_FULL_BLOCK: usize = 5_000;
-/// LLVM instructions of one block above which LLVM does not order instructions once more after register allocation, which is superlinear in
-/// the block's length: half of the time to compile the slowest kernel of `tests/kernels`.
+/// LLVM instructions of one block above which LLVM does not order instructions a second time, after register allocation. That took half of the
+/// time to compile the slowest kernel of `tests/kernels`.
 pub const LLVM_REORDERED_BLOCK: usize = 2_000;
 /// LLVM instructions above which a kernel is refused.
 pub const LLVM_MAX_INSTS: usize = 1_000_000;

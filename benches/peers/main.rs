@@ -9,9 +9,9 @@
 //!
 //! Every contender is a process of its own; they run a case in turn, A B C A B C …, after each has warmed up and its results
 //! were compared with Cranelift's. With one thread, all run on the last processor. What is not installed is named and left
-//! out. OpenCL runtimes are found by the names of their platforms. `VISA_JIT_INTEL_OPENCL` may name `libintelocl.so`, where it is not registered (it comes with
-//! `pip install intel-opencl-rt intel-cmplr-lib-rt`). OpenCL kernels are built twice, with `int` indices as they are written and with
-//! `long` ones, and the faster is shown, as compilers make much of the difference.
+//! out. OpenCL runtimes are found by the names of their platforms. `VISA_JIT_INTEL_OPENCL` may name `libintelocl.so`, where
+//! it is not registered (it comes with `pip install intel-opencl-rt intel-cmplr-lib-rt`). OpenCL kernels are built twice, with
+//! `int` indices as they are written and with `long` ones, and the faster is shown, as compilers make much of the difference.
 
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "runs in turn are done by processes here")]

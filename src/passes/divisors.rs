@@ -23,7 +23,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::edit::{binary, const_op, unary, uniform_const};
+use super::edit::{binary, const_op, copied, unary, uniform_const};
 use crate::ssa::{
     BinOp, Block, BlockCall, Conv, FCond, Function, ICond, Inst, InstData, Lane, Op, Term, Ty,
     UnOp, Value,
@@ -217,7 +217,9 @@ impl<'f> Rewrite<'f> {
         };
         let (block, line) = (self.block, self.line);
         let [copy, join] = [(); 2].map(|()| self.f.new_block());
-        let other = self.copied(copy, self.d.result, &mut FxHashMap::default());
+        // Down to the operands of the division.
+        let ends = [self.d.a, self.d.b, self.d.bits].map(|v| (v, v));
+        let other = copied(self.f, copy, self.d.result, &mut FxHashMap::from_iter(ends));
         let args = vec![unusual, other, usual];
         let merged = self.f.push1(copy, Op::Select, args, self.ty, line);
         let to_join = |v| BlockCall {
@@ -240,23 +242,5 @@ impl<'f> Rewrite<'f> {
         f.block_mut(join).term = term;
         f.block_mut(join).term_line = term_line;
         f.replace(self.d.result, quotient);
-    }
-
-    /// A copy of what a value is made of, down to the operands of the division.
-    fn copied(&mut self, to: Block, v: Value, copies: &mut FxHashMap<Value, Value>) -> Value {
-        let Division { a, b, bits, .. } = self.d;
-        if let Some(&copy) = copies.get(&v) {
-            return copy;
-        }
-        let made = self.f.def_inst(v).filter(|_| ![a, b, bits].contains(&v));
-        let Some(data) = made.cloned() else {
-            return v;
-        };
-        let args = data.args.iter().map(|&x| self.copied(to, x, copies));
-        let args = args.collect();
-        let ty = self.f.ty(v);
-        let copy = self.f.push1(to, data.op, args, ty, data.line);
-        copies.insert(v, copy);
-        copy
     }
 }

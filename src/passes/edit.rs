@@ -1,5 +1,7 @@
 //! What passes share: looking through definitions, and rewriting blocks in place.
 
+use rustc_hash::FxHashMap;
+
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{
     BinOp, Block, BlockAccess, Conv, Function, Inst, Lane, Op, Space, Ty, UnOp, Value, ValueDef,
@@ -18,6 +20,12 @@ pub(super) fn const_lanes(f: &Function, v: Value) -> Option<&[u64]> {
 pub(super) fn uniform_const(f: &Function, v: Value) -> Option<u64> {
     let (&first, rest) = const_lanes(f, v)?.split_first()?;
     rest.iter().all(|&b| b == first).then_some(first)
+}
+
+/// A constant of 32-bit floats that is the same in all lanes.
+pub(super) fn float_const(f: &Function, v: Value) -> Option<f32> {
+    let bits = uniform_const(f, v).filter(|_| f.ty(v).lane == Lane::F32)?;
+    Some(f32::from_bits(bits as u32))
 }
 
 /// Operands of `v` if it is this operation.
@@ -58,6 +66,28 @@ pub(super) fn lanes_op(lanes: Vec<u64>) -> Op {
         [bits] => Op::Const(*bits),
         _ => Op::VecConst(lanes.into()),
     }
+}
+
+/// Makes a value again at the end of a block, out of those that `copies` has. It is for values whose operations the caller has seen: it goes
+/// down to whatever has no entry there and is no result.
+pub(super) fn copied(
+    f: &mut Function,
+    to: Block,
+    v: Value,
+    copies: &mut FxHashMap<Value, Value>,
+) -> Value {
+    if let Some(&copy) = copies.get(&v) {
+        return copy;
+    }
+    let Some(data) = f.def_inst(v).cloned() else {
+        return v;
+    };
+    let args = data.args.iter().map(|&arg| copied(f, to, arg, copies));
+    let args = args.collect();
+    let ty = f.ty(v);
+    let copy = f.push1(to, data.op, args, ty, data.line);
+    copies.insert(v, copy);
+    copy
 }
 
 /// Replaces results of instructions by other values, in reverse post-order; returns how many. `replacement` gives the value that takes

@@ -10,7 +10,7 @@
 //! Not done: loops, blocks that wait or end, branches around several blocks whose inner branches cannot be converted.
 
 use super::cfg;
-use super::edit::{unary, uniform_const};
+use super::edit::{float_const, unary, uniform_const};
 use crate::ssa::dom::DomTree;
 use crate::ssa::{
     BinOp, Block, BlockCall, FCond, Function, InstData, Lane, Op, Term, UnOp, Value, ValueDef,
@@ -22,7 +22,7 @@ const MAX_INSTS: usize = 200;
 /// Most operations of a block that is not worth a branch. Of 8 to 12, 16 and 24, this was the best number with LLVM.
 const MAX_SHORT: usize = 10;
 
-/// Expansions of sines and the like have code for numbers that are larger than this one, which is executed seldom.
+/// Expansions of sines and the like have code of their own for numbers that are larger than this one, which kernels are expected to have seldom.
 const LARGE: f32 = 1000.0;
 
 /// How far chains of selects and conjunctions are followed.
@@ -67,11 +67,7 @@ fn is_of_large_numbers(f: &Function, mask: Value, depth: usize) -> bool {
     let Some(data) = f.def_inst(f.resolve(mask)).filter(|_| depth > 0) else {
         return false;
     };
-    let is_large = |v: Value| {
-        let v = f.resolve(v);
-        let bits = uniform_const(f, v).filter(|_| f.ty(v).lane == Lane::F32);
-        bits.is_some_and(|bits| f32::from_bits(bits as u32) >= LARGE)
-    };
+    let is_large = |v: Value| float_const(f, f.resolve(v)).is_some_and(|limit| limit >= LARGE);
     match (&data.op, data.args.as_slice()) {
         (Op::Binary(BinOp::And), args) => {
             let mut args = args.iter();

@@ -19,8 +19,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::edit::{binary, const_op, unary, uniform_const};
-use crate::ssa::dom::DomTree;
+use super::edit::{binary, const_op, copied, float_const, unary, uniform_const};
+use crate::ssa::dom::{DomTree, use_counts};
 use crate::ssa::{
     BinOp, Block, BlockCall, FCond, Function, ICond, Inst, InstData, Lane, Op, Term, Ty, UnOp,
     Value,
@@ -51,14 +51,17 @@ struct Found {
 
 /// Runs the pass.
 pub(super) fn run(f: &mut Function) -> usize {
-    let (mut changes, order) = (0, f.order.clone());
-    let mut dom = DomTree::new(f);
-    for &x in &order {
-        let found = found(f, &dom, x).filter(|_| changes < MOST);
-        if let Some(found) = found {
+    let mut changes = 0;
+    let (mut dom, mut uses) = (DomTree::new(f), use_counts(f));
+    for x in f.order.clone() {
+        if changes == MOST {
+            break;
+        }
+        if let Some(found) = logarithms(f, &dom, &uses, x) {
             Copy::new(f, &found).run();
             dom = DomTree::new(f);
             behind(f, &dom, &found);
+            uses = use_counts(f);
             changes += 1;
         }
     }
@@ -66,21 +69,19 @@ pub(super) fn run(f: &mut Function) -> usize {
 }
 
 /// The blocks around `x`, if logarithms are computed there.
-fn found(f: &Function, dom: &DomTree, x: Block) -> Option<Found> {
-    let only = |b: Block| match dom.preds(b) {
-        &[pred] => Some(pred),
-        _ => None,
-    };
+fn logarithms(f: &Function, dom: &DomTree, uses: &[u32], x: Block) -> Option<Found> {
     let Term::Jump(end) = &f.block(x).term else {
         return None;
     };
-    let t = only(x).filter(|_| f.block(x).params.is_empty())?;
+    let &[t] = dom.preds(x) else {
+        return None;
+    };
     let (any, then, other) = branch(f, t)?;
     let mask = mask_of(f, any, &Op::MaskAny)?;
-    let meets = other.block == end.block && then.block == x;
+    let meets = other.block == end.block && then.block == x && then.args.is_empty();
     let empty = f.block(t).insts.iter().all(|&i| f.inst(i).results == [any]);
     let acts = |&i: &Inst| f.inst(i).op.has_effect();
-    if !meets || !empty || f.block(x).insts.iter().any(acts) || used_elsewhere(f, t, x) {
+    if !meets || !empty || f.block(x).insts.iter().any(acts) {
         return None;
     }
     let tested = tested(f, mask, DEPTH)?;
@@ -89,7 +90,7 @@ fn found(f: &Function, dom: &DomTree, x: Block) -> Option<Found> {
     scaled.retain(|(arg, _)| tested.contains(arg));
     let known = |v: &Value| scaled.iter().any(|(arg, _)| arg == v);
     let same = |v: &Value| f.ty(*v) == f.ty(tested[0]);
-    if !tested.iter().all(known) || !tested.iter().all(same) {
+    if !tested.iter().all(known) || !tested.iter().all(same) || used_elsewhere(f, uses, [t, x]) {
         return None;
     }
     let begins = |&a: &Block| {
@@ -122,13 +123,13 @@ fn mask_of(f: &Function, v: Value, op: &Op) -> Option<Value> {
 }
 
 /// Whether another block than `t` and `x` needs parameters of `t`, or the test in it, which the copy goes around.
-fn used_elsewhere(f: &Function, t: Block, x: Block) -> bool {
+fn used_elsewhere(f: &Function, uses: &[u32], [t, x]: [Block; 2]) -> bool {
     let results = f.block(t).insts.iter().flat_map(|&i| &f.inst(i).results);
-    let made: Vec<Value> = f.block(t).params.iter().chain(results).copied().collect();
-    let blocks = f.order.iter().filter(|&&b| b != t && b != x);
-    blocks
-        .flat_map(|&b| operands(f, b))
-        .any(|v| made.contains(&v))
+    let mut made = f.block(t).params.iter().chain(results);
+    let here = [t, x].map(|b| operands(f, b)).concat();
+    let mut count: FxHashMap<Value, u32> = FxHashMap::default();
+    here.iter().for_each(|&v| *count.entry(v).or_default() += 1);
+    made.any(|v| uses[v.0 as usize] > count.get(v).copied().unwrap_or(0))
 }
 
 /// Everything that a block uses.
@@ -156,18 +157,12 @@ fn scales(f: &Function, data: &InstData) -> Option<(Value, Value)> {
         return None;
     };
     let (same, factor) = binary(f, up, BinOp::FMul)?;
-    let is_scaled = same == x && number(f, factor) == Some(8_388_608.0);
+    let is_scaled = same == x && float_const(f, factor) == Some(8_388_608.0);
     let test = f.def_inst(small)?;
     let is_small = test.op == Op::FCmp(FCond::Lt)
         && test.args[0] == x
-        && number(f, test.args[1]) == Some(f32::MIN_POSITIVE);
+        && float_const(f, test.args[1]) == Some(f32::MIN_POSITIVE);
     (is_scaled && is_small).then_some((x, small))
-}
-
-/// A constant of 32-bit floats.
-fn number(f: &Function, v: Value) -> Option<f32> {
-    let bits = uniform_const(f, v).filter(|_| f.ty(v).lane == Lane::F32)?;
-    Some(f32::from_bits(bits as u32))
 }
 
 /// The values that are positive and finite where a mask is true, if that is all that it says.
@@ -180,11 +175,11 @@ fn tested(f: &Function, mask: Value, depth: usize) -> Option<Vec<Value>> {
             Some(each.collect::<Option<Vec<_>>>()?.concat())
         }
         Op::FCmp(FCond::Gt) => {
-            let positive = number(f, args[1]) == Some(0.0);
+            let positive = float_const(f, args[1]) == Some(0.0);
             positive.then(|| vec![args[0]])
         }
         Op::FCmp(FCond::Lt) => {
-            let finite = number(f, args[1]) == Some(f32::INFINITY);
+            let finite = float_const(f, args[1]) == Some(f32::INFINITY);
             magnitude_of(f, args[0]).filter(|_| finite).map(|v| vec![v])
         }
         _ => None,
@@ -242,28 +237,17 @@ impl<'f> Copy<'f> {
     fn usual(&mut self) -> Value {
         let (a, ty) = (self.found.a, self.f.ty(self.found.scaled[0].0));
         let (ints, mask) = (ty.with_lane(Lane::I32), ty.with_lane(Lane::I1));
-        let down = self.push(
-            a,
-            const_op(ints, LEAST.wrapping_neg() & ints.lane.mask()),
-            &[],
-            ints,
-        );
+        let minus_least = LEAST.wrapping_neg() & ints.lane.mask();
+        let down = self.push(a, const_op(ints, minus_least), &[], ints);
         let limit = self.push(a, const_op(ints, INFINITY - LEAST), &[], ints);
-        let mut all = None;
+        let mut all = self.push(a, const_op(mask, 1), &[], mask);
         for &(x, _) in &self.found.scaled {
             let bits = self.push(a, Op::Bitcast, &[x], ints);
             let above = self.push(a, Op::Binary(BinOp::Add), &[bits, down], ints);
             let usual = self.push(a, Op::ICmp(ICond::Ult), &[above, limit], mask);
-            all = Some(match all {
-                Some(others) => self.push(a, Op::Binary(BinOp::And), &[others, usual], mask),
-                None => usual,
-            });
+            all = self.push(a, Op::Binary(BinOp::And), &[all, usual], mask);
         }
-        let all = all.expect("an argument");
-        match ty.is_scalar() {
-            true => all,
-            false => self.push(a, Op::MaskAll, &[all], Ty::mask(1)),
-        }
+        self.push(a, Op::MaskAll, &[all], Ty::mask(1))
     }
 
     /// What `T` and `X` do, with the masks that are known.
@@ -340,20 +324,4 @@ fn behind(f: &mut Function, dom: &DomTree, found: &Found) {
         let calls = f.block_mut(b).term.targets_mut().into_iter();
         calls.for_each(|call| call.args.iter_mut().for_each(replace));
     }
-}
-
-/// Makes a value again in another block, out of those of which there are copies.
-fn copied(f: &mut Function, to: Block, v: Value, copies: &mut FxHashMap<Value, Value>) -> Value {
-    if let Some(&copy) = copies.get(&v) {
-        return copy;
-    }
-    let Some(data) = f.def_inst(v).cloned() else {
-        return v;
-    };
-    let args = data.args.iter().map(|&arg| copied(f, to, arg, copies));
-    let args = args.collect();
-    let ty = f.ty(v);
-    let copy = f.push1(to, data.op, args, ty, data.line);
-    copies.insert(v, copy);
-    copy
 }

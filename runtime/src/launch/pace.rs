@@ -92,7 +92,7 @@ enum Next {
     /// Begin alone, and show what is better.
     #[default]
     Try,
-    /// Go this way, so many of them.
+    /// This many of them go this way.
     Go(Way, u32),
     /// Stay alone, to be compared with the time of the last run.
     Compare(Duration),

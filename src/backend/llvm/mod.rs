@@ -188,7 +188,7 @@ impl LlvmBackend {
         };
         let machine = match codegen {
             CodegenEffort::None => machine,
-            // They differ in the order of instructions after register allocation.
+            // LLVM's levels differ in the order of instructions after register allocation.
             CodegenEffort::Speed if longest_block > LLVM_REORDERED_BLOCK => {
                 cpu.machine(OptimizationLevel::Less)?
             }
@@ -446,6 +446,7 @@ struct Size {
     longest_block: usize,
 }
 
+/// Counts LLVM instructions; too many are an error.
 fn size(function: &Function, func: FunctionValue) -> Result<Size, BackendError> {
     let (mut total, mut longest, mut length) = (0, 0, 0);
     for block in func.get_basic_block_iter() {
@@ -470,12 +471,9 @@ fn size(function: &Function, func: FunctionValue) -> Result<Size, BackendError> 
             )
         })
     };
+    let block = || over("a block", longest, LLVM_FULL_BLOCK);
     Ok(Size {
-        note: over("the kernel", total, LLVM_FULL_INSTS).or(over(
-            "a block",
-            longest,
-            LLVM_FULL_BLOCK,
-        )),
+        note: over("the kernel", total, LLVM_FULL_INSTS).or_else(block),
         longest_block: longest,
     })
 }

@@ -26,8 +26,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Exponential, number};
-use crate::passes::edit::{Rewriter, binary, unary};
+use super::Exponential;
+use crate::passes::edit::{Rewriter, binary, float_const, unary};
 use crate::passes::fold::powers::{POLYNOMIAL_DEPTH, at_zero};
 use crate::ssa::{BinOp, FCond, Function, Inst, Lane, Op, UnOp, Value};
 
@@ -89,7 +89,7 @@ fn product(f: &Function, root: Value) -> Option<Product> {
     }
     let mut factors = Vec::new();
     while let Some((all, factor)) = binary(f, v, BinOp::FMul)
-        && let Some(c) = number(f, factor)
+        && let Some(c) = float_const(f, factor)
     {
         if !c.is_normal() || c < 0.0 || factors.len() == FACTORS {
             return None;
@@ -99,7 +99,7 @@ fn product(f: &Function, root: Value) -> Option<Product> {
     }
     let (a, b) = binary(f, v, BinOp::FMul)?;
     let power = |v| binary(f, v, BinOp::FScale);
-    let is_whole = |&(one, _): &(Value, Value)| number(f, one) == Some(1.0);
+    let is_whole = |&(one, _): &(Value, Value)| float_const(f, one) == Some(1.0);
     let whole = |a, b| Some((power(a).filter(is_whole)?.1, power(b)?));
     let (k, (p, n)) = whole(a, b).or_else(|| whole(b, a))?;
     let y = unary(f, n, UnOp::FNearest)?;
@@ -118,13 +118,13 @@ fn product(f: &Function, root: Value) -> Option<Product> {
 fn is_rest(f: &Function, y: Value, x: Value, k: Value) -> bool {
     let by_log = |v: Value| {
         let (a, b) = binary(f, v, BinOp::FMul)?;
-        let near = (number(f, b)? - std::f32::consts::LOG2_E).abs() < 1e-6;
+        let near = (float_const(f, b)? - std::f32::consts::LOG2_E).abs() < 1e-6;
         near.then_some(a)
     };
     let minus = |v: Value| {
         let data = f.def_inst(v).filter(|data| data.op == Op::Fma)?;
         let is_k = f.resolve(data.args[0]) == k;
-        let c = number(f, data.args[1]).filter(|_| is_k)?;
+        let c = float_const(f, data.args[1]).filter(|_| is_k)?;
         Some((f.resolve(data.args[2]), f64::from(c)))
     };
     let rest = || {
@@ -144,8 +144,8 @@ fn replaced(f: &Function, v: Value, cond: FCond, chosen: f32) -> Option<(Value, 
         return None;
     };
     let compared = f.def_inst(beyond).filter(|d| d.op == Op::FCmp(cond))?;
-    let is_chosen = number(f, special)?.to_bits() == chosen.to_bits();
-    let limit = number(f, *compared.args.get(1)?).filter(|_| is_chosen)?;
+    let is_chosen = float_const(f, special)?.to_bits() == chosen.to_bits();
+    let limit = float_const(f, *compared.args.get(1)?).filter(|_| is_chosen)?;
     Some((f.resolve(compared.args[0]), limit, v))
 }
 

@@ -16,7 +16,7 @@ mod joined;
 
 use rustc_hash::FxHashMap;
 
-use super::edit::{Rewriter, binary, replace_results, uniform_const};
+use super::edit::{Rewriter, binary, float_const, replace_results, uniform_const};
 use super::fold::powers::{POLYNOMIAL_DEPTH, at_zero};
 use crate::ssa::{BinOp, FCond, Function, Inst, InstData, Op, UnOp, Value};
 
@@ -56,7 +56,7 @@ fn unlimited_scale(r: &mut Rewriter, i: Inst) -> Option<Value> {
 fn integral(f: &Function, p: Value, n: Value) -> Option<Value> {
     let (difference, one) = binary(f, p, BinOp::FAdd)?;
     let is_zero = binary(f, difference, BinOp::FSub) == Some((n, n));
-    (is_zero && number(f, one) == Some(1.0))
+    (is_zero && float_const(f, one) == Some(1.0))
         .then(|| unlimited(f, n))
         .flatten()
 }
@@ -130,11 +130,5 @@ fn limit(
     };
     let compared = f.def_inst(beyond)?;
     let fits = compared.op == Op::FCmp(FCond::Lt) && *compared.args == order(x, limit);
-    Some((x, number(f, limit).filter(|_| fits)?))
-}
-
-/// A constant that is the same in all lanes.
-fn number(f: &Function, v: Value) -> Option<f32> {
-    let bits = uniform_const(f, v)?;
-    Some(f32::from_bits(bits as u32))
+    Some((x, float_const(f, limit).filter(|_| fits)?))
 }
